@@ -1,0 +1,129 @@
+"""What the scripted player can know in one call: exactly what the messages say.
+
+It finds the fixed blocks of `automem.blocks` in the prompt, whatever words a scaffold
+puts around them, and pairs the operations it wrote in earlier turns of this phase with
+their results.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from automem.blocks import NO_ACTION, OBSERVATION_END
+
+_START = re.compile(r"=== STEP (\d+) \| last action: (.*) ===\n")
+_FILE = re.compile(r"^- (\S+) \[(note|log|map)((?:, [^\]]*)?)\] ?(.*)(?:\n  entry: (.*))?$", re.M)
+_OPERATION = re.compile(r"<\|([A-Z][A-Z_]*)\|>")
+_LISTED = re.compile(r"^- (\S+): (\d+) lines, (\d+) bytes$", re.M)
+_PINNED = re.compile(r"^--- contents of (\S+) ---\n(.*?)\n?--- end of \1 ---$", re.M | re.S)
+_RESULT = r"^--- {}\. (.*) ---\n"
+_ACTIONS = re.compile(r"^- ([^\n:]+): ", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A memory file as the system prompt describes it (`automem.blocks.file_reference`)."""
+
+    name: str
+    kind: str
+    describe: str
+    entry: str = ""
+    key: str = ""
+    block: int = 0
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """What the system message says; the same in every call of an episode."""
+
+    text: str
+    files: tuple[PlannedFile, ...]
+    operations: frozenset[str]
+
+    def file(self, name: str) -> PlannedFile | None:
+        """The planned file of this name, or None."""
+        return next((f for f in self.files if f.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the model.
+
+    Attributes:
+        phase: "log" or "plan".
+        step: the agent's step number, from 0.
+        last_action: the action whose outcome the observation shows; None at step 0.
+        observation: the game's text.
+        listing: file name -> (lines, bytes) of the memory folder when the phase began.
+        pinned: file name -> contents, for files that the prompt shows.
+        turns: earlier turns of this phase: the text written, and the results in order.
+    """
+
+    phase: str
+    step: int
+    last_action: str | None
+    observation: str
+    briefing: Briefing
+    listing: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    pinned: Mapping[str, str] = field(default_factory=dict)
+    turns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@lru_cache(maxsize=64)
+def read_briefing(system: str) -> Briefing:
+    """Parse the system message. Cached: a pure function of a text that seldom changes."""
+    files = []
+    for name, kind, facts, describe, entry in _FILE.findall(system):
+        key = re.search(r", key (.+?)(?=, (?:block \d+|pinned)|$)", facts)
+        block = re.search(r", block (\d+)", facts)
+        files.append(
+            PlannedFile(
+                name, kind, describe, entry, key[1] if key else "", int(block[1]) if block else 0, ", pinned" in facts
+            )
+        )
+    return Briefing(system, tuple(files), frozenset(_OPERATION.findall(system)))
+
+
+def read_call(messages: Sequence[Mapping[str, str]]) -> Call:
+    """Parse the messages of one call. Raises ValueError when no observation block is there."""
+    briefing = read_briefing(messages[0]["content"])
+    prompt = messages[1]["content"]
+    start = _START.search(prompt)
+    if start is None:
+        raise ValueError("the prompt shows no observation block: place {{ observation }} in the template")
+    end = prompt.rindex(OBSERVATION_END)
+    before, after = prompt[: start.start()], prompt[end + len(OBSERVATION_END) :]
+    around = before + after
+    turns = tuple(
+        (messages[i]["content"], _read_results(messages[i + 1]["content"])) for i in range(2, len(messages) - 1, 2)
+    )
+    return Call(
+        phase="log" if "<|DONE|>" in after else "plan",
+        step=int(start[1]),
+        last_action=None if start[2] == NO_ACTION else start[2],
+        observation=prompt[start.end() : end].rstrip("\n"),
+        briefing=briefing,
+        listing={name: (int(lines), int(size)) for name, lines, size in _LISTED.findall(around)},
+        pinned=dict(_PINNED.findall(around)),
+        turns=turns,
+    )
+
+
+def _read_results(text: str) -> tuple[str, ...]:
+    """The answers in a results message, in order; numbering tells real markers from quoted ones."""
+    answers: list[str] = []
+    position = None
+    number = 1
+    while (found := re.compile(_RESULT.format(number), re.M).search(text, position or 0)) is not None:
+        if position is not None:
+            answers.append(text[position : found.start()].rstrip("\n"))
+        position = found.end()
+        number += 1
+    if position is not None:
+        end = text.find("\n--- end of results ---", position)
+        answers.append(text[position : end if end >= 0 else len(text)].rstrip("\n"))
+    return tuple(answers)
