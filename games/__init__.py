@@ -1,0 +1,1 @@
+"""Long games as text games. Importing this package loads no simulator."""
