@@ -36,7 +36,7 @@ def picture(env: Env, size: tuple[int, int]) -> np.ndarray:
         raise ValueError(f"a picture of {width}x{height} pixels is too small: at least {VIEW[0]}x{VIEW[1]}")
     before = env.world.random.get_state()
     try:
-        return env.draw(np.array(size))
+        return env.draw(size)
     finally:
         env.world.random.set_state(before)
 
@@ -60,7 +60,9 @@ def _status(env: Env, step: int) -> tuple[tuple[Span, ...], ...]:
     )
     unlocked = sum(count > 0 for count in achievements.values())
     time = "night" if env.world.daylight < _NIGHT else "day"
-    carried = "  ".join(f"{name.replace('_', ' ')} {count}" for name, count in inventory.items() if count and name not in VITALS)
+    carried = "  ".join(
+        f"{name.replace('_', ' ')} {count}" for name, count in inventory.items() if count and name not in VITALS
+    )
     return (
         (*vitals, (f"{unlocked}/{len(achievements)} achievements", "bold yellow"), (f"  step {step}, {time}", "dim")),
         ((carried or "nothing carried", "cyan"),),

@@ -86,7 +86,7 @@ class Env(env.Env):
         if self._world.daylight < _NIGHT:
             self._world.random.uniform(32, 127, self._noise_shape)
 
-    def draw(self, size: np.ndarray) -> np.ndarray:
+    def draw(self, size: tuple[int, int]) -> np.ndarray:
         """The simulator's picture for a size (width, height), uint8 (height, width, 3).
 
         Draws from the world's random numbers at night: the caller puts them back.
