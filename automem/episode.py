@@ -1,0 +1,274 @@
+"""One episode from reset to end, written down step by step, resumable at any of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+
+from automem import trace
+from automem.agent import Agent, Decision, Listener
+from automem.errors import UserError
+from automem.game_pool import GamePool, RemoteGame
+from automem.memory import Memory
+from automem.metrics import Counts, counts_from
+from automem.models.protocol import Model
+from automem.ops import Op
+from automem.records import StepRecord
+from automem.scaffold import Scaffold
+from games.protocol import Observation, Progress, Transition
+
+STEPS = "steps.jsonl.zst"
+RESULT = "episode.json"
+MEMORY = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeJob:
+    """Everything that an executor needs to play one episode, wherever it plays it.
+
+    Attributes:
+        folder: where the episode is written.
+        task: canonical name.
+        seed: the game's seed.
+        steps: step limit.
+        scaffold: folder of the scaffold, a copy that belongs to the run.
+    """
+
+    folder: Path
+    task: str
+    seed: int
+    steps: int
+    scaffold: Path
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeResult:
+    """A finished episode (``episode.json``).
+
+    Attributes:
+        task, seed, steps_limit: what was asked for.
+        steps: actions played.
+        progression: BALROG's score, in [0, 1].
+        achievements: what was reached, with counts.
+        reached_at: achievement -> step whose action reached it.
+        episode_return: sum of the simulator's rewards.
+        terminated, truncated: how it ended: the game's own end, or a limit.
+        facts: labels that results must carry (``levels``: official or generated).
+        scaffold: SHA-256 identity of the scaffold that was loaded and played.
+        model: the task model.
+        counts: behaviour.
+        final_observation: the text after the last action.
+    """
+
+    task: str
+    seed: int
+    steps_limit: int
+    steps: int
+    progression: float
+    achievements: Mapping[str, int]
+    reached_at: Mapping[str, int]
+    episode_return: float
+    terminated: bool
+    truncated: bool
+    facts: Mapping[str, str]
+    scaffold: str
+    model: str
+    counts: Counts
+    final_observation: str
+
+
+class EpisodeListener(Listener, Protocol):
+    """Somebody who watches episodes being played."""
+
+    async def stepped(self, job: EpisodeJob, game: RemoteGame, memory: Memory, record: StepRecord) -> None:
+        """A step is over and written down."""
+        ...
+
+
+@dataclass
+class _Tally:
+    """What is summed up while an episode runs, or again from its trace."""
+
+    counts: Counts = field(default_factory=Counts)
+    reached_at: dict[str, int] = field(default_factory=dict)
+    reward: float = 0.0
+
+    def add(self, record: StepRecord, next_observation: str) -> None:
+        self.counts.add(record, next_observation)
+        self.reward += record.reward
+        for name, count in record.achievements.items():
+            if count:
+                self.reached_at.setdefault(name, record.step)
+
+
+def load_result(folder: Path) -> EpisodeResult | None:
+    """The result of a finished episode, or None. Raises `UserError` when the file is damaged."""
+    path = folder / RESULT
+    try:
+        data = orjson.loads(path.read_bytes())
+        return EpisodeResult(**{**data, "counts": counts_from(data["counts"])})
+    except FileNotFoundError:
+        return None
+    except (orjson.JSONDecodeError, TypeError, KeyError) as error:
+        raise UserError(f"{path}: not a finished episode ({error}); remove the file and resume the run") from error
+
+
+async def play(
+    job: EpisodeJob,
+    scaffold: Scaffold,
+    model: Model,
+    pool: GamePool,
+    listener: EpisodeListener | None = None,
+) -> EpisodeResult:
+    """Play an episode to its end, going on from what its folder already holds.
+
+    Raises `automem.models.protocol.ModelError`, `automem.game_pool.GameFailed` or `UserError`;
+    what was played until then stays in the folder, and calling this again goes on from there.
+    """
+    finished = load_result(job.folder)
+    if finished is not None:
+        return finished
+    job.folder.mkdir(parents=True, exist_ok=True)
+    records = _recorded(job.folder / STEPS)
+    async with pool.game(job.task, job.seed, max_steps=job.steps) as game:
+        observation, progress = await game.open()
+        memory = Memory(
+            job.folder / MEMORY,
+            [file.spec() for file in scaffold.schema.files],
+            scaffold.schema.limits.for_memory(),
+            initial=scaffold.initial,
+            replace=True,
+        )
+        agent = Agent(model, scaffold, memory, game, listener)
+        tally = _Tally()
+        state = _Now(observation, progress)
+        for record in records:
+            await _replay(job, agent, game, state, record)
+            tally.add(record, state.observation.text)
+        writer = trace.TraceWriter(job.folder / STEPS)
+        try:
+            while not state.over and agent.step < job.steps:
+                step, seen = agent.step, state.observation.text
+                decision = await agent.decide(seen)
+                transition = await game.step(decision.action)
+                state.move(transition)
+                record = _record(step, seen, decision, transition, agent.system if step == 0 else None)
+                writer.append(record)
+                tally.add(record, state.observation.text)
+                if listener is not None:
+                    await listener.stepped(job, game, memory, record)
+        finally:
+            writer.close()
+        memory.flush()
+    result = EpisodeResult(
+        task=job.task,
+        seed=job.seed,
+        steps_limit=job.steps,
+        steps=agent.step,
+        progression=state.progress.progression,
+        achievements=dict(state.progress.achievements),
+        reached_at=tally.reached_at,
+        episode_return=tally.reward,
+        terminated=state.terminated,
+        truncated=not state.terminated,
+        facts=dict(state.progress.facts),
+        scaffold=scaffold.identity,
+        model=model.name,
+        counts=tally.counts,
+        final_observation=state.observation.text,
+    )
+    write_json(job.folder / RESULT, {**asdict(result), "counts": tally.counts.as_dict()})
+    return result
+
+
+@dataclass
+class _Now:
+    """Where the game stands."""
+
+    observation: Observation
+    progress: Progress
+    terminated: bool = False
+    truncated: bool = False
+
+    @property
+    def over(self) -> bool:
+        return self.terminated or self.truncated
+
+    def move(self, transition: Transition) -> None:
+        self.observation = transition.observation
+        self.progress = transition.progress
+        self.terminated, self.truncated = transition.terminated, transition.truncated
+
+
+def _recorded(path: Path) -> list[StepRecord]:
+    """The steps that were played before; a record that was cut off by a kill is dropped."""
+    if not path.exists():
+        return []
+    records, damage = trace.read(path)
+    if damage is not None:
+        if "incomplete" not in damage.reason:
+            kept = path.with_name(f"{path.name}.damaged")
+            shutil.copyfile(path, kept)
+        trace.truncate(path, damage)
+    return records
+
+
+async def _replay(job: EpisodeJob, agent: Agent, game: RemoteGame, state: _Now, record: StepRecord) -> None:
+    """Bring game, memory and agent to where they were after this step."""
+    if record.step != agent.step or record.observation != state.observation.text:
+        raise UserError(
+            f"{job.folder / STEPS}: step {record.step} does not match the game that is installed here. The run was made "
+            "with other versions of the games; start a new run"
+        )
+    for turn in (*record.log, *record.plan):
+        for op in turn.ops:
+            agent.memory.run(Op(op.name, op.args, op.span))
+    state.move(await game.step(record.action))
+    agent.played(record.action, record.raw_action)
+
+
+def _record(step: int, seen: str, decision: Decision, transition: Transition, system: str | None) -> StepRecord:
+    return StepRecord(
+        step=step,
+        observation=seen,
+        log=decision.log,
+        plan=decision.plan,
+        raw_action=decision.raw_action,
+        action=decision.action,
+        invalid=decision.invalid,
+        fallback=decision.fallback,
+        reward=float(transition.reward),
+        progression=transition.progress.progression,
+        achievements=dict(transition.progress.achievements),
+        terminated=transition.terminated,
+        truncated=transition.truncated,
+        warnings=decision.warnings,
+        system=system,
+    )
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write a JSON file so that it is either there and whole, or not there. Raises `UserError`."""
+    scratch = path.with_name(f".{path.name}.part")
+    try:
+        with scratch.open("wb") as file:
+            file.write(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY))
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            scratch.unlink(missing_ok=True)
+        raise UserError(f"{path}: {error.strerror}; free some space and resume the run") from error
+
+
+def without_times(result: EpisodeResult) -> EpisodeResult:
+    """The same result with measured times set to zero: what two plays of an episode have in common."""
+    return replace(result, counts=replace(result.counts, model_seconds=0.0))

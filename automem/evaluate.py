@@ -1,0 +1,184 @@
+"""An evaluation: a scaffold and a model play a suite, and a summary says how well."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import games
+from automem import runs, scaffold
+from automem.episode import EpisodeJob, EpisodeListener, write_json
+from automem.errors import UserError
+from automem.executor import LocalExecutor, Outcome
+from automem.models.protocol import Model
+from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfig
+from automem.scaffold import Scaffold
+from automem.summary import summarise
+from games import suites
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a person asked for; everything that is not given follows the suite.
+
+    Attributes:
+        target: a suite or a task.
+        model: the task model, with its sampling.
+        scaffold: ``game/version`` or a path, for the game it names; other games use their v0.
+        seeds: one text for all tasks (``games.suites.parse_seeds``), or None.
+        episodes: only the first so many seeds of each task.
+        steps: step limit instead of the suite's.
+        name: the run's name, or None for a new one.
+        resume: go on with the run of this name.
+    """
+
+    target: str
+    model: PlayedModel
+    scaffold: str | None = None
+    seeds: str | None = None
+    episodes: int | None = None
+    steps: int | None = None
+    name: str | None = None
+    resume: bool = False
+
+
+class Watcher(EpisodeListener, Protocol):
+    """Somebody who watches an evaluation."""
+
+    def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
+        """The run is on disk and its episodes are known; nothing has been played yet."""
+        ...
+
+    def ended(self, outcome: Outcome) -> None:
+        """An episode ended, or was found finished."""
+        ...
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A checked request: the run's configuration and the loaded scaffolds."""
+
+    config: RunConfig
+    scaffolds: dict[str, Scaffold] = field(default_factory=dict)
+
+
+def plan(request: Request) -> Plan:
+    """Check everything that can be checked before anything starts. Raises errors for people."""
+    tasks = _tasks(request)
+    needed = list(dict.fromkeys(games.game_of(planned.task) for planned in tasks))
+    chosen = {game: scaffold.load(f"{game}/v0") for game in needed if request.scaffold is None}
+    if request.scaffold is not None:
+        given = scaffold.load(request.scaffold)
+        if given.game not in needed:
+            raise UserError(f"scaffold {given.ref} plays {given.game}, but {request.target} is {', '.join(needed)}")
+        chosen = {game: given if game == given.game else scaffold.load(f"{game}/v0") for game in needed}
+    name = request.name or runs.new_name(request.target, request.model.name)
+    config = RunConfig(
+        name=runs.valid_name(name),
+        target=request.target,
+        created=runs.now(),
+        model=request.model,
+        scaffolds={
+            game: PlayedScaffold(ref=s.ref, identity=s.identity, folder=f"scaffolds/{s.ref}")
+            for game, s in chosen.items()
+        },
+        tasks=tasks,
+        versions=runs.versions(),
+    )
+    return Plan(config, chosen)
+
+
+def open_run(planned: Plan, resume: bool) -> Run:
+    """Create the run, or with `resume` go on with the one that is there, if it is the same experiment."""
+    name = planned.config.name
+    if not (resume and runs.exists(name)):
+        return runs.create(planned.config, planned.scaffolds)
+    run = runs.load(name)
+    differences = run.config.differences(planned.config)
+    if differences:
+        listed = "\n".join(f"  {line}" for line in differences)
+        raise UserError(f"run {name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a new --run name")
+    return run
+
+
+async def evaluate(run: Run, model: Model, watcher: Watcher, workers: int, processes: int) -> dict[str, Any]:
+    """Play every episode of the run that is not finished yet and write its summary.
+
+    Args:
+        run: the run; nobody else may be playing it.
+        model: the task model, ready to answer.
+        watcher: is told what happens.
+        workers: episodes at once.
+        processes: game processes.
+
+    Returns: the summary, as written.
+    """
+    load: Callable[[Path], Scaffold] = cache(lambda folder: scaffold.load(str(folder)))
+    jobs = run.jobs()
+    executor = LocalExecutor(model, load, workers, processes, watcher)
+    outcomes = []
+    with run.exclusive():
+        _same_scaffolds(run, load)
+        watcher.planned(run, jobs)
+        async for outcome in executor.run(jobs):
+            outcomes.append(outcome)
+            watcher.ended(outcome)
+        summary = {"run": run.config.name, "model": run.config.model.name, **summarise(outcomes)}
+        write_json(run.folder / runs.SUMMARY, summary)
+    return summary
+
+
+def _same_scaffolds(run: Run, load: Callable[[Path], Scaffold]) -> None:
+    """The copies in the run must still be what the run says it plays."""
+    for played in run.config.scaffolds.values():
+        found = load(run.folder / played.folder)
+        if found.identity != played.identity:
+            raise UserError(
+                f"{run.folder / played.folder} was changed since the run began (identity {found.identity[:12]}, "
+                f"expected {played.identity[:12]}); restore it, or start a new run"
+            )
+
+
+def _tasks(request: Request) -> tuple[PlannedTask, ...]:
+    entries = _entries(request.target)
+    if request.steps is not None and request.steps < 1:
+        raise UserError(f"--steps {request.steps}: an episode has at least one step")
+    if request.episodes is not None and request.episodes < 1:
+        raise UserError(f"--episodes {request.episodes}: play at least one")
+    seeds = None if request.seeds is None else suites.parse_seeds(request.seeds)
+    planned = []
+    for entry in entries:
+        chosen = seeds or entry.seeds
+        if request.episodes is not None:
+            if request.episodes > len(chosen):
+                raise UserError(
+                    f"--episodes {request.episodes}: {entry.task} has {len(chosen)} seeds here; name more with --seeds"
+                )
+            chosen = chosen[: request.episodes]
+        planned.append(PlannedTask(task=entry.task, seeds=chosen, steps=request.steps or entry.steps))
+    return tuple(planned)
+
+
+def _entries(target: str) -> Iterable[suites.Entry]:
+    """The entries of a suite; or of a task, with the seeds and steps that a suite gives it."""
+    if target.lower() in suites.names():
+        return suites.load(target).entries
+    try:
+        task = games.canonical(target)
+    except games.UnknownTask as error:
+        raise UserError(f"{error} The suites are: {', '.join(suites.names())}.") from error
+    for name in reversed(suites.names()):
+        entry = next((e for e in suites.load(name).entries if e.task == task), None)
+        if entry is not None:
+            return (entry,)
+    return (suites.Entry(task, tuple(range(42, 47)), 1000),)
+
+
+def default_workers(model: str) -> int:
+    """Episodes at once when nobody says: enough to keep a server, or this machine's cores, busy."""
+    cores = os.cpu_count() or 1
+    return 2 * cores if model == "scripted" else 8

@@ -1,0 +1,66 @@
+"""The process that steps games: ``python -m automem.game_worker FD``.
+
+NLE is C code that can die; here it dies alone. One worker holds several games and answers
+requests in the order in which they come, over a socket that it inherits. It ends when the
+socket closes, so it never outlives the process that started it.
+
+A message is a 4-byte length (big-endian) and a pickle. Both ends are this program; nothing
+that a model wrote is unpickled.
+"""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import socket
+import struct
+import sys
+import traceback
+from typing import Any
+
+import games
+
+LENGTH = struct.Struct(">I")
+
+
+def serve(connection: socket.socket) -> None:
+    """Answer requests ``(game, verb, arguments)`` with ``(ok, value)`` until the socket closes."""
+    playing: dict[int, games.Game] = {}
+    stream = connection.makefile("rwb", buffering=1 << 16)
+    while header := stream.read(LENGTH.size):
+        number, verb, arguments = pickle.loads(stream.read(LENGTH.unpack(header)[0]))
+        try:
+            reply: tuple[bool, Any] = (True, _answer(playing, number, verb, arguments))
+        except games.InvalidAction as error:
+            reply = (False, error)
+        except Exception as error:
+            reply = (False, RuntimeError(f"{type(error).__name__}: {error}\n{traceback.format_exc()}"))
+        data = pickle.dumps(reply, protocol=pickle.HIGHEST_PROTOCOL)
+        stream.write(LENGTH.pack(len(data)) + data)
+        stream.flush()
+
+
+def _answer(playing: dict[int, games.Game], number: int, verb: str, arguments: tuple) -> Any:
+    if verb == "open":
+        task, seed, options = arguments
+        game = games.make(task, **options)
+        playing[number] = game
+        observation = game.reset(seed)
+        return observation, dict(game.actions), game.instructions, game.default_action, game.progress()
+    if verb == "step":
+        return playing[number].step(*arguments)
+    if verb == "screen":
+        return playing[number].screen()
+    if verb == "close":
+        game = playing.pop(number, None)
+        if game is not None:
+            game.close()
+        return None
+    raise ValueError(f"no verb {verb!r}")
+
+
+if __name__ == "__main__":
+    # Ctrl-C is for the parent, which then closes the socket.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with socket.socket(fileno=int(sys.argv[1])) as inherited:
+        serve(inherited)

