@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import games
 from automem import runs, scaffold
 from automem.episode import EpisodeJob, EpisodeListener, write_json
 from automem.errors import UserError
 from automem.executor import LocalExecutor, Outcome
-from automem.models.protocol import Model
+from automem.models.protocol import Model, Sampling
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfig
 from automem.scaffold import Scaffold
 from automem.summary import summarise
@@ -48,6 +48,10 @@ class Request:
 
 class Watcher(EpisodeListener, Protocol):
     """Somebody who watches an evaluation."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
 
     def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
         """The run is on disk and its episodes are known; nothing has been played yet."""
@@ -130,6 +134,25 @@ async def evaluate(run: Run, model: Model, watcher: Watcher, workers: int, proce
         summary = {"run": run.config.name, "model": run.config.model.name, **summarise(outcomes)}
         write_json(run.folder / runs.SUMMARY, summary)
     return summary
+
+
+async def run(planned: Plan, resume: bool, model: Model, watcher: Watcher, workers: int) -> tuple[Run, dict[str, Any]]:
+    """Reach the model, create or reopen the run, play it. Nothing is written when the model cannot be reached."""
+    try:
+        await model.ready()
+        opened = open_run(planned, resume)
+        with watcher:
+            return opened, await evaluate(opened, model, watcher, workers, min(workers, os.cpu_count() or 1))
+    finally:
+        await model.close()
+
+
+def make_model(chosen: PlayedModel, processes: int) -> Model:
+    """The model that a run names. Raises `automem.models.protocol.UnknownModel`."""
+    from automem.models import registry
+
+    sampling = Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens or None)
+    return registry.make_model(chosen.name, sampling, api_base=chosen.api_base or None, processes=processes)
 
 
 def _same_scaffolds(run: Run, load: Callable[[Path], Scaffold]) -> None:

@@ -1,0 +1,270 @@
+"""The command line. Thin: it checks, calls, and prints; every command's work is a function elsewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import games
+from automem.errors import UserError
+from games import suites
+
+app = typer.Typer(
+    name="automem",
+    help="Measure and improve the memory of long-running LLM agents.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+)
+games_app = typer.Typer(help="The games: which there are, and the level files that some of them need.", no_args_is_help=True)
+app.add_typer(games_app, name="games")
+
+console = Console()
+errors = Console(stderr=True)
+
+EXIT_USER = 2
+"""Something a person can mend: a wrong name, a full disk, a server that is not there."""
+EXIT_INCOMPLETE = 1
+"""The run is over, but some of its episodes failed."""
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Tasks for shell completion."""
+    return [task for task in games.tasks() if task.lower().startswith(incomplete.lower())]
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """Suites and tasks for shell completion."""
+    return [name for name in suites.names() if name.startswith(incomplete.lower())] + complete_task(incomplete)
+
+
+def complete_scaffold(incomplete: str) -> list[str]:
+    """Scaffolds for shell completion."""
+    from automem import scaffold
+
+    return [ref for ref in scaffold.available() if ref.startswith(incomplete)]
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """Runs for shell completion."""
+    from automem import runs
+
+    return [run.config.name for run in runs.all_runs() if run.config.name.startswith(incomplete)]
+
+
+Scaffold = Annotated[
+    str | None,
+    typer.Option("--scaffold", help="game/version or a folder; each game's v0 when not given.", autocompletion=complete_scaffold),
+]
+ModelName = Annotated[
+    str, typer.Option("--model", help="scripted, smollm2, or provider/model as LiteLLM names it.", show_default=True)
+]
+ApiBase = Annotated[str, typer.Option("--api-base", help="URL of an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.")]
+Temperature = Annotated[float, typer.Option("--temperature", min=0.0, max=2.0, help="0 is greedy.")]
+MaxTokens = Annotated[int, typer.Option("--max-tokens", min=0, help="Tokens of one reply; 0: the model's own default.")]
+Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode at most, instead of the suite's.")]
+RunName = Annotated[
+    str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)
+]
+
+
+@app.command(
+    epilog="Example: [bold]automem play Crafter --model smollm2 --steps 20 --watch[/bold]", no_args_is_help=True
+)
+def play(
+    task: Annotated[str, typer.Argument(help="A task; see: automem games list", autocompletion=complete_task)],
+    scaffold: Scaffold = None,
+    model: ModelName = "scripted",
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the game.")] = 42,
+    steps: Steps = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show the game, memory operations and memory files.")] = False,
+    delay: Annotated[float, typer.Option("--delay", min=0.0, help="With --watch: seconds to rest on each step.")] = 0.0,
+    run: RunName = None,
+    api_base: ApiBase = "",
+    temperature: Temperature = 0.0,
+    max_tokens: MaxTokens = 0,
+) -> None:
+    """Play one episode and keep it as a run."""
+    from automem.evaluate import Request
+    from automem.watch import Steps as StepLines
+    from automem.watch import Watch
+
+    request = Request(
+        target=games.canonical(task),
+        model=_model(model, api_base, temperature, max_tokens),
+        scaffold=scaffold,
+        seeds=str(seed),
+        steps=steps,
+        name=run,
+    )
+    view = Watch(console, delay) if watch and console.is_terminal else StepLines(console)
+    _evaluate(request, view, workers=1)
+
+
+@app.command(
+    "eval",
+    epilog="Example: [bold]automem eval crafter --model scripted --seeds 42..51 --steps 1000 --run first[/bold]",
+    no_args_is_help=True,
+)
+def evaluate_(
+    target: Annotated[str, typer.Argument(metavar="SUITE|TASK", help="What to play.", autocompletion=complete_target)],
+    scaffold: Scaffold = None,
+    model: ModelName = "scripted",
+    seeds: Annotated[str | None, typer.Option("--seeds", help="42..51, 1,3,5 or 7; the suite's when not given.")] = None,
+    episodes: Annotated[int | None, typer.Option("--episodes", help="Only the first so many seeds of each task.")] = None,
+    steps: Steps = None,
+    workers: Annotated[int, typer.Option("--workers", min=0, help="Episodes at once; 0: as the model allows.")] = 0,
+    run: RunName = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run of this name.")] = False,
+    api_base: ApiBase = "",
+    temperature: Temperature = 0.0,
+    max_tokens: MaxTokens = 0,
+) -> None:
+    """Play a suite or a task over many seeds and summarise it."""
+    from automem.evaluate import Request
+    from automem.progress import Progress
+
+    if resume and run is None:
+        raise UserError("--resume needs the name of the run to go on with: add --run NAME (automem runs lists them)")
+    request = Request(
+        target=target,
+        model=_model(model, api_base, temperature, max_tokens),
+        scaffold=scaffold,
+        seeds=seeds,
+        episodes=episodes,
+        steps=steps,
+        name=run,
+        resume=resume,
+    )
+    _evaluate(request, Progress(console), workers=workers)
+
+
+@app.command(epilog="Example: [bold]automem demo[/bold]")
+def demo() -> None:
+    """Play each game with `scripted`, then a few steps with `smollm2`."""
+    from automem.demo import play_demo
+
+    asyncio.run(play_demo(console))
+
+
+@app.command(epilog="Example: [bold]automem runs[/bold]")
+def runs() -> None:
+    """List the runs, the latest first."""
+    from automem import runs as stored
+    from automem import tables
+
+    found = stored.all_runs()
+    if not found:
+        console.print(f"no runs in {stored.runs_folder()}/ yet; automem eval crafter --model scripted makes one")
+        return
+    console.print(tables.runs(found))
+
+
+@app.command(epilog="Example: [bold]automem doctor[/bold]")
+def doctor() -> None:
+    """Say what is installed, what can run here, what is missing and how to get it."""
+    from rich.table import Table
+
+    from automem.doctor import checks
+
+    marks = {"ok": "[green]ok[/green]", "warn": "[yellow]warn[/yellow]", "missing": "[red]missing[/red]"}
+    table = Table(show_edge=False, pad_edge=False)
+    for name in ("", "what", "found", "how to get it"):
+        table.add_column(name, overflow="fold")
+    for check in checks():
+        table.add_row(marks[check.status], check.name, check.what, check.how or "")
+    console.print(table)
+
+
+@games_app.command("list", epilog="Example: [bold]automem games list[/bold]")
+def games_list() -> None:
+    """List tasks and suites."""
+    from rich.table import Table
+
+    tasks = Table(title="tasks", title_justify="left")
+    for name in ("task", "game"):
+        tasks.add_column(name)
+    for task in games.tasks():
+        tasks.add_row(task, games.game_of(task))
+    console.print(tasks)
+    table = Table(title="suites", title_justify="left")
+    for name in ("suite", "episodes", "what"):
+        table.add_column(name)
+    for name in suites.names():
+        suite = suites.load(name)
+        table.add_row(name, str(suite.episodes), suite.describe)
+    console.print(table)
+
+
+@games_app.command("fetch", epilog="Example: [bold]automem games fetch[/bold]")
+def games_fetch(
+    folder: Annotated[Path | None, typer.Option("--folder", help="Where to put them; the user's cache by default.")] = None,
+) -> None:
+    """Fetch the official Boxoban levels once."""
+    from games import boxoban
+
+    destination = boxoban.fetch(folder) if folder is not None else boxoban.fetch()
+    console.print(f"official Boxoban levels are in {destination}")
+
+
+def _model(name: str, api_base: str, temperature: float, max_tokens: int):
+    from automem.runs import PlayedModel
+
+    return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
+
+
+def _evaluate(request, view, workers: int) -> None:
+    """Check, play, print the summary. Exits with 1 when episodes failed."""
+    from automem import evaluate as evaluation
+    from automem import tables
+
+    planned = evaluation.plan(request)
+    name = request.model.name
+    workers = workers or evaluation.default_workers(name)
+    model = evaluation.make_model(request.model, processes=min(workers, os.cpu_count() or 1))
+    try:
+        run, summary = asyncio.run(evaluation.run(planned, request.resume, model, view, workers))
+    except KeyboardInterrupt:
+        errors.print(f"stopped; go on with: automem eval {request.target} … --run {planned.config.name} --resume")
+        raise typer.Exit(130) from None
+    console.print(tables.summary(summary))
+    console.print(f"run folder: {run.folder}", highlight=False, soft_wrap=True)
+    if not summary["complete"]:
+        errors.print(
+            f"{len(summary['failed'])} episodes are not finished and missing from the means; "
+            f"once the cause is mended, go on with --run {run.config.name} --resume"
+        )
+        raise typer.Exit(EXIT_INCOMPLETE)
+
+
+def main() -> None:
+    """Entry point of the `automem` command."""
+    from automem.models.protocol import ModelError
+
+    try:
+        app()
+    except (UserError, ModelError, games.UnknownTask, suites.UnknownSuite, suites.BadSeeds) as error:
+        errors.print(f"[bold red]automem:[/bold red] {_plain(error)}", highlight=False, soft_wrap=True)
+        sys.exit(EXIT_USER)
+    except BrokenPipeError:
+        # The reader of our output went away (automem runs | head).
+        with contextlib.suppress(OSError):
+            sys.stdout.close()
+        sys.exit(0)
+
+
+def _plain(error: Exception) -> str:
+    from rich.markup import escape
+
+    return escape(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""`automem demo`: every game played by `scripted`, then a few steps of each by the embedded model."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from contextlib import suppress
+
+from rich.console import Console
+
+from automem import evaluate, tables
+from automem.evaluate import Request, Watcher
+from automem.models.protocol import Model
+from automem.progress import Progress
+from automem.runs import PlayedModel, Run
+from automem.watch import Steps, Watch
+
+SCRIPTED = (("Crafter", 300), ("MiniHack-Corridor-R3-v0", 100), ("NetHackChallenge-v0", 200))
+"""What `scripted` plays: task, steps."""
+
+EMBEDDED_STEPS = 2
+"""Steps of each game with the embedded model: LOG starts at the second, and two cores are slow."""
+
+REST = 0.02
+"""Seconds of rest on each step of `scripted` on a terminal, so that a person can follow."""
+
+
+async def play_demo(console: Console) -> None:
+    """Play, then print the results and where they are."""
+    embedded = evaluate.make_model(PlayedModel(name="smollm2"), processes=1)
+    # The server takes half a minute to start: long enough for `scripted` to play meanwhile.
+    starting = asyncio.create_task(embedded.ready())
+    played = []
+    try:
+        console.rule("scripted: a deterministic player, not an LLM, that knows of the past only what it wrote to memory")
+        for task, steps in SCRIPTED:
+            model = evaluate.make_model(PlayedModel(name="scripted"), processes=0)
+            view = Watch(console, REST) if console.is_terminal else Steps(console, every=50)
+            played.append(await _play(Request(task, PlayedModel(name="scripted"), seeds="42", steps=steps), model, view))
+        console.rule("smollm2: a model of 135 million parameters on this machine; it shows that the path is real, not that it plays well")
+        if not starting.done():
+            console.print("waiting for its server to start")
+        await starting
+        request = Request("smoke", PlayedModel(name="smollm2"), episodes=1, steps=EMBEDDED_STEPS)
+        played.append(await _play(request, embedded, Progress(console)))
+    finally:
+        starting.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await starting
+        await embedded.close()
+    for _, summary in played:
+        console.print(tables.summary(summary))
+    for run, _ in played:
+        console.print(f"run folder: {run.folder}", highlight=False, soft_wrap=True)
+
+
+async def _play(request: Request, model: Model, view: Watcher) -> tuple[Run, dict]:
+    return await evaluate.run(evaluate.plan(request), False, model, view, workers=os.cpu_count() or 1)

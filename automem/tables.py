@@ -1,0 +1,66 @@
+"""Results as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.table import Table
+
+from automem.runs import Run
+
+
+def percent(value: float | None, digits: int = 2) -> str:
+    """A share in [0, 1] in percent; a dash for None."""
+    return "-" if value is None else f"{100 * value:.{digits}f}"
+
+
+def summary(data: dict[str, Any]) -> Table:
+    """A run's summary: progression with its interval, and behaviour, per task and overall."""
+    note = "" if data["complete"] else f" (incomplete: {len(data['failed'])} episodes failed)"
+    table = Table(title=f"{data['run']}, model {data['model']}{note}", title_justify="left")
+    columns = ("task", "episodes", "progression %", "95 % interval", "steps", "tokens/step", "duplicate writes %")
+    for name in (*columns, "empty searches %"):
+        table.add_column(name, justify="left" if name == "task" else "right")
+    for task, row in data["per_task"].items():
+        facts = f" ({', '.join(row['facts'])})" if row["facts"] else ""
+        table.add_row(f"{task}{facts}", *_figures(row, f"{row['mean_steps']:.0f}"))
+    table.add_section()
+    table.add_row("overall", *_figures(data["overall"], ""), style="bold")
+    return table
+
+
+def _figures(row: dict[str, Any], steps: str) -> tuple[str, ...]:
+    behaviour = row["behaviour"]
+    interval = row["interval"]
+    tokens = (behaviour["prompt_tokens_per_step"] or 0) + (behaviour["completion_tokens_per_step"] or 0)
+    return (
+        str(row["episodes"]),
+        percent(row["progression"]),
+        "-" if interval is None else f"{percent(interval[0])} to {percent(interval[1])}",
+        steps,
+        f"{tokens:.0f}",
+        percent(behaviour["duplicate_write_share"], 1),
+        percent(behaviour["empty_search_share"], 1),
+    )
+
+
+def runs(found: Iterable[Run]) -> Table:
+    """All runs, a line each."""
+    table = Table()
+    for name in ("run", "created", "what", "model", "scaffold", "episodes", "progression %"):
+        table.add_column(name, overflow="fold")
+    for run in found:
+        config, data = run.config, run.summary()
+        planned = sum(len(task.seeds) for task in config.tasks)
+        finished = sum(1 for _ in run.folder.glob("episodes/*/seed-*/episode.json"))
+        table.add_row(
+            config.name,
+            config.created.replace("+00:00", "Z"),
+            config.target,
+            config.model.name,
+            ", ".join(played.ref for played in config.scaffolds.values()),
+            f"{finished}/{planned}",
+            percent(data["overall"]["progression"]) if data else "-",
+        )
+    return table

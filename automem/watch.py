@@ -1,0 +1,159 @@
+"""What a person sees while an agent plays: the game, its memory operations, its memory folder."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+
+from rich.console import Console, Group, RenderableType
+from rich.layout import Layout
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from automem.episode import EpisodeJob
+from automem.executor import Outcome
+from automem.game_pool import RemoteGame
+from automem.memory import Memory
+from automem.records import Phase, StepRecord, Turn
+from automem.runs import Run
+from games.protocol import Screen
+
+OPERATIONS_SHOWN = 24
+FILE_LINES_SHOWN = 6
+
+
+def screen_text(screen: Screen) -> Text:
+    """A game's screen with its colours."""
+    text = Text(no_wrap=True)
+    for i, row in enumerate(screen):
+        if i:
+            text.append("\n")
+        for characters, style in row:
+            text.append(characters, style=style or None)
+    return text
+
+
+def turn_lines(phase: Phase, turn: Turn) -> list[Text]:
+    """A turn in short: every operation with the start of its answer, every error, or the text when there is neither."""
+    lines = []
+    for op in turn.ops:
+        answer = " ".join(op.result.split())
+        line = Text(f"{phase.upper():4} ", style="dim", no_wrap=True, overflow="ellipsis")
+        line.append(op.label, style="bold cyan" if op.ok else "bold red")
+        line.append(f"  {answer[:160]}", style="default")
+        lines.append(line)
+    lines += [Text(f"{phase.upper():4} ! {error}", style="red", no_wrap=True, overflow="ellipsis") for error in turn.errors]
+    if not lines:
+        said = " ".join(turn.text.split())[:160] or "(no reply)"
+        lines.append(Text(f"{phase.upper():4} {said}", style="dim", no_wrap=True, overflow="ellipsis"))
+    return lines
+
+
+class Steps:
+    """One line a step: for logs, pipes and terminals that cannot redraw."""
+
+    def __init__(self, console: Console, every: int = 1) -> None:
+        """Args: every: print each so-many-th step."""
+        self._console = console
+        self._every = every
+
+    def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
+        """See `automem.evaluate.Watcher`."""
+
+    def turn(self, phase: Phase, turn: Turn) -> None:
+        """See `automem.agent.Listener`."""
+
+    async def stepped(self, job: EpisodeJob, game: RemoteGame, memory: Memory, record: StepRecord) -> None:
+        """Print the step."""
+        if record.step % self._every and not (record.terminated or record.truncated):
+            return
+        turns = (*record.log, *record.plan)
+        tokens = sum(turn.prompt_tokens + turn.completion_tokens for turn in turns)
+        self._console.print(
+            f"{job.task} {job.seed}  step {record.step:>4}  {record.action:<20} progression {100 * record.progression:6.2f} %"
+            f"  {sum(len(turn.ops) for turn in turns)} operations, {tokens} tokens",
+            highlight=False,
+        )
+
+    def ended(self, outcome: Outcome) -> None:
+        """See `automem.evaluate.Watcher`."""
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class Watch:
+    """The game, the operations and the memory files of one episode, redrawn as it is played."""
+
+    def __init__(self, console: Console, delay: float = 0.0) -> None:
+        """Args: delay: seconds to rest on each step, so that a fast player can be followed."""
+        self._delay = delay
+        self._operations: deque[Text] = deque(maxlen=OPERATIONS_SHOWN)
+        self._title = "starting"
+        self._screen: RenderableType = Text("starting the game")
+        self._files: RenderableType = Text("")
+        self._layout = Layout()
+        self._layout.split_column(Layout(name="top", ratio=3), Layout(name="files", ratio=2))
+        self._layout["top"].split_row(Layout(name="game", minimum_size=40), Layout(name="operations"))
+        self._live = Live(self._draw(), console=console, refresh_per_second=12, screen=False, vertical_overflow="crop")
+
+    def __enter__(self) -> Watch:
+        self._live.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._live.stop()
+
+    def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
+        """See `automem.evaluate.Watcher`."""
+
+    def ended(self, outcome: Outcome) -> None:
+        """See `automem.evaluate.Watcher`."""
+
+    def turn(self, phase: Phase, turn: Turn) -> None:
+        """Show the operations of a turn at once."""
+        self._operations.extend(turn_lines(phase, turn))
+        self._live.update(self._draw())
+
+    async def stepped(self, job: EpisodeJob, game: RemoteGame, memory: Memory, record: StepRecord) -> None:
+        """Show the game and the folder after a step."""
+        screen = await game.screen()
+        self._screen = screen_text(screen)
+        width = max((sum(len(characters) for characters, _ in row) for row in screen), default=40)
+        self._layout["game"].size = min(width, 80) + 4
+        self._title = (
+            f"{job.task}, seed {job.seed}, step {record.step}: {record.action}  "
+            f"progression {100 * record.progression:.2f} %"
+        )
+        self._files = _folder(memory)
+        self._operations.append(Text(f"---- step {record.step}: {record.action}", style="bold green"))
+        self._live.update(self._draw())
+        if self._delay:
+            await asyncio.sleep(self._delay)
+
+    def _draw(self) -> Layout:
+        self._layout["game"].update(Panel(self._screen, title=self._title, title_align="left"))
+        self._layout["operations"].update(
+            Panel(Group(*self._operations), title="memory operations", title_align="left")
+        )
+        self._layout["files"].update(Panel(self._files, title="memory folder", title_align="left"))
+        return self._layout
+
+
+def _folder(memory: Memory) -> Table:
+    """The files with the end of each."""
+    table = Table(expand=True, show_edge=False, pad_edge=False)
+    table.add_column("file", no_wrap=True)
+    table.add_column("lines", justify="right")
+    table.add_column("bytes", justify="right")
+    table.add_column("newest lines", no_wrap=True, overflow="ellipsis", ratio=1)
+    for name, lines, size in memory.listing():
+        newest = memory.tail(name, FILE_LINES_SHOWN)
+        table.add_row(name, f"{lines}", f"{size}", Text("\n".join(newest)))
+    return table
+

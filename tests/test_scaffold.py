@@ -1,0 +1,125 @@
+"""A scaffold is told from a folder of files, and what is wrong with one is said by file and place."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from automem import scaffold
+from automem.scaffold import ScaffoldError
+
+ROOT = Path(__file__).resolve().parent.parent / "scaffolds"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A copy of crafter/v0 that a test may break."""
+    copy = tmp_path / "crafter" / "mine"
+    shutil.copytree(ROOT / "crafter" / "v0", copy)
+    return copy
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize("ref", ["crafter/v0", "minihack/v0", "nethack/v0"])
+def test_roots_load_and_say_what_they_are(ref: str) -> None:
+    loaded = scaffold.load(ref)
+    assert loaded.ref == ref
+    assert loaded.schema.limits.result_chars == 2000
+    assert any(file.kind == "log" and "{observation}" in file.entry for file in loaded.schema.files)
+
+
+@pytest.mark.parametrize("path", ["scaffold.toml", "prompts/plan.j2", "files/goals.txt"])
+def test_identity_changes_with_any_file_that_is_played(folder: Path, path: str) -> None:
+    before = scaffold.load(str(folder)).identity
+    (folder / path).write_text((folder / path).read_text() + "\n")
+    assert scaffold.load(str(folder)).identity != before
+
+
+def test_identity_does_not_depend_on_notes_or_place(folder: Path) -> None:
+    (folder / "notes.md").write_text("measured: better")
+    assert scaffold.load(str(folder)).identity == scaffold.load("crafter/v0").identity
+
+
+def test_a_file_renamed_is_another_scaffold(folder: Path) -> None:
+    before = scaffold.load(str(folder)).identity
+    (folder / "files" / "goals.txt").rename(folder / "files" / "goals2.txt")
+    assert scaffold.load(str(folder)).identity != before
+
+
+def test_saved_copy_is_the_same_scaffold(tmp_path: Path) -> None:
+    loaded = scaffold.load("crafter/v0")
+    loaded.save(tmp_path / "copy")
+    assert scaffold.load(str(tmp_path / "copy")).identity == loaded.identity
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('kind = "log"', 'kind = "list"', "files.0.kind"),
+        ("log_turns = 5", "log_turns = 0", "limits.log_turns"),
+        ("log_turns = 5", "log_turn = 5", "limits.log_turn"),
+        ('"TAIL"', '"TAILS"', "unknown operation 'TAILS'"),
+        ("{observation}", "{observations}", "{observations}"),
+        ('game = "crafter"', "game = crafter", "not valid TOML"),
+        ('name = "goals.txt"', 'name = "map_notes.txt"', "listed twice"),
+        ('name = "goals.txt"', 'name = "map_{block}.txt"', "needs block"),
+        ('name = "goals.txt"', 'name = "../goals.txt"', "files.1.name"),
+        ('parent = ""', 'parent = "v7"', "scaffold.parent"),
+    ],
+)
+def test_a_broken_schema_is_told_by_field(folder: Path, old: str, new: str, says: str) -> None:
+    change(folder / "scaffold.toml", old, new)
+    with pytest.raises(ScaffoldError, match=r"scaffold\.toml") as caught:
+        scaffold.load(str(folder))
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("template", "text", "says"),
+    [
+        ("plan.j2", "{{ nonsense }}", r"plan\.j2:1: no variable 'nonsense'"),
+        ("log.j2", "line\n{% if %}", r"log\.j2:2"),
+        ("system.j2", "{{ observation }}", r"system\.j2:1: no variable 'observation'"),
+        ("log.j2", "{{ limits.turns }}", r"log\.j2: .*turns"),
+        ("plan.j2", "{{ step.seed }}", r"plan\.j2: .*seed"),
+        ("plan.j2", "{{ ''.__class__.__mro__ }}", r"plan\.j2: .*__class__"),
+        ("results.j2", "{{ errors.append('x') }}", r"results\.j2: "),
+        ("plan.j2", "{{ 'x' * 500000 }}", r"plan\.j2: renders to 500000"),
+        ("log.j2", "{% include '/etc/passwd' %}", r"log\.j2: TemplateNotFound"),
+        ("log.j2", "{{ 1 / 0 }}", r"log\.j2: ZeroDivisionError"),
+    ],
+)
+def test_a_broken_template_is_told_before_anything_is_played(folder: Path, template: str, text: str, says: str) -> None:
+    (folder / "prompts" / template).write_text(text)
+    with pytest.raises(ScaffoldError, match=says):
+        scaffold.load(str(folder))
+
+
+def test_a_missing_template_is_named(folder: Path) -> None:
+    (folder / "prompts" / "handoff.j2").unlink()
+    with pytest.raises(ScaffoldError, match=r"handoff\.j2: missing"):
+        scaffold.load(str(folder))
+
+
+def test_a_link_is_not_followed(folder: Path) -> None:
+    (folder / "files" / "more.txt").symlink_to("/etc/passwd")
+    with pytest.raises(ScaffoldError, match=r"more\.txt: a scaffold holds plain files"):
+        scaffold.load(str(folder))
+
+
+def test_an_unknown_scaffold_lists_the_known() -> None:
+    with pytest.raises(ScaffoldError, match="crafter/v99.*Known: .*crafter/v0"):
+        scaffold.load("crafter/v99")
+
+
+def test_text_that_is_not_utf8_is_told(folder: Path) -> None:
+    (folder / "files" / "goals.txt").write_bytes(b"caf\xe9")
+    with pytest.raises(ScaffoldError, match=r"goals\.txt: not UTF-8 text \(byte 3\)"):
+        scaffold.load(str(folder))
