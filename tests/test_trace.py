@@ -116,7 +116,7 @@ def test_duckdb_reads_a_trace_in_place(tmp_path: Path) -> None:
     path = tmp_path / "steps.jsonl.zst"
     write(path, [record(i) for i in range(50)])
     query = f"select count(*), max(step), sum(len(plan)) from read_json('{path}', format='newline_delimited')"
-    assert duckdb.sql(query).fetchone() == (50, 49, 100)
+    assert duckdb.sql(query).fetchall() == [(50, 49, 100)]
 
 
 @given(before=TEXT, content=TEXT, after=TEXT)
