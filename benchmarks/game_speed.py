@@ -13,7 +13,7 @@ import itertools
 import random
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -76,7 +76,7 @@ def main(
     Console().print(table)
 
 
-def _measured(play: Callable[[str, int], Iterator[str]], task: str, steps: int) -> Timing | None:
+def _measured(play: Callable[[str, int], Generator[str, None, None]], task: str, steps: int) -> Timing | None:
     """Play episodes until that many steps are done; None where the simulator lacks its levels."""
     timing = Timing()
     for seed in itertools.count(42):
@@ -102,7 +102,7 @@ def _measured(play: Callable[[str, int], Iterator[str]], task: str, steps: int) 
     return timing
 
 
-def _text_game(task: str, seed: int) -> Iterator[str]:
+def _text_game(task: str, seed: int) -> Generator[str, None, None]:
     """One episode of ours: an item when it has started, then one a step."""
     game = games.make(task)
     names = list(game.actions)
@@ -116,7 +116,7 @@ def _text_game(task: str, seed: int) -> Iterator[str]:
     game.close()
 
 
-def _simulator(task: str, seed: int) -> Iterator[str]:
+def _simulator(task: str, seed: int) -> Generator[str, None, None]:
     """One episode of the simulator alone, likewise."""
     choose = random.Random(seed)
     if games.game_of(task) == "crafter":
@@ -135,12 +135,14 @@ def _simulator(task: str, seed: int) -> Iterator[str]:
     import nle  # noqa: F401
 
     env = gymnasium.make(task, disable_env_checker=True)
+    assert isinstance(env.action_space, gymnasium.spaces.Discrete)
+    actions = int(env.action_space.n)
     try:
         env.reset()
         yield START
         done = False
         while not done:
-            _, _, terminated, truncated, _ = env.step(choose.randrange(env.action_space.n))
+            _, _, terminated, truncated, _ = env.step(choose.randrange(actions))
             done = terminated or truncated
             yield STEP
     finally:

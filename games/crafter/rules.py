@@ -35,8 +35,8 @@ Staying alive: health, food, drink and energy go from 0 to {full}. Food falls by
 falls by 1 about every 16. At health 0 you die and the game ends.
 - Eat: a cow takes several hits and gives 6 food; a ripe plant gives 4. Drink: face water and "Do", 1 drink each.
 - Sleep when energy is below {full}: 1 energy comes back about every 11 steps, and at full energy you wake; only this \
-unlocks wake_up, being hurt wakes you without it. Asleep, every action is ignored and a zombie hits for 7 instead of 2, \
-so wall yourself in with stones first, above all at night, when it is dark and zombies gather on grass.
+unlocks wake_up, being hurt wakes you without it. Asleep, every action is ignored and a zombie hits for 7 instead of \
+2, so wall yourself in with stones first, above all at night, when it is dark and zombies gather on grass.
 - Zombies (health 5) hunt you on grass; skeletons (health 3) live on dark paths in caves and shoot arrows for 2. Hit \
 them with "Do": a hit takes 1, with a wood sword 2, a stone sword 3, an iron sword 5. A cow has health 3.
 - A sapling comes from grass by chance, about 1 try in {sapling_tries}. Planted, it ripens in about 300 steps, if no \

@@ -47,7 +47,8 @@ def _cell(env: Env, position: tuple[int, int]) -> Span:
     if thing is None:
         return CELLS[str(material)]
     if thing is env.player:
-        return PLAYER["asleep" if thing.sleeping else DIRECTIONS[tuple(int(v) for v in thing.facing)]]
+        east, south = thing.facing
+        return PLAYER["asleep" if thing.sleeping else DIRECTIONS[int(east), int(south)]]
     kind = type(thing).__name__.lower()
     return CELLS["sapling" if kind == "plant" and not thing.ripe else kind]
 

@@ -40,7 +40,7 @@ class World(engine.World):
 
     def reset(self, seed: int | None = None) -> None:
         super().reset(seed)
-        self._chunks = defaultdict(_Insertion)
+        self._chunks: defaultdict[tuple[int, int, int, int], _Insertion] = defaultdict(_Insertion)
 
 
 class Env(env.Env):
