@@ -1,0 +1,346 @@
+"""Any model that LiteLLM can reach, as ``provider/model``: hosted ones and OpenAI-compatible servers.
+
+LiteLLM is imported on first use only (it takes seconds). Retries are ours, so that what is
+worth another try, and how long to wait, is decided in one place for every provider.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import functools
+import json
+import logging
+import os
+import random
+import re
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from types import ModuleType
+from typing import Any
+from urllib.parse import urlsplit
+
+from automem.models.protocol import ContextTooLong, Message, ModelError, ModelUnavailable, Reply, Sampling, UnknownModel
+
+MAX_CONNECTIONS = 2048
+"""Sockets to one server: hundreds of episodes may wait for one vLLM at once."""
+
+OPENAI_COMPATIBLE = ("hosted_vllm", "openai", "custom_openai", "openai_like", "litellm_proxy", "lm_studio", "llamafile")
+"""Providers whose servers list what they serve under ``/models``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for an answer, and how often to ask again.
+
+    Attributes:
+        attempts: calls of the server for one reply, the first included; at least 1.
+        first_wait: seconds before the second attempt; doubled before each one after, with jitter.
+        longest_wait: most seconds between two attempts, also where the server asks for more.
+        timeout: seconds of one attempt, waiting in the server's queue included.
+    """
+
+    attempts: int = 7
+    first_wait: float = 0.5
+    longest_wait: float = 60.0
+    timeout: float = 300.0
+
+
+class LiteLLM:
+    """A model reached through LiteLLM. See `automem.models.protocol.Model`."""
+
+    def __init__(
+        self,
+        name: str,
+        sampling: Sampling,
+        *,
+        api_base: str | None = None,
+        api_key: str | None = None,
+        patience: Patience | None = None,
+        label: str | None = None,
+    ) -> None:
+        """Nothing is imported or contacted yet.
+
+        Args:
+            name: ``provider/model`` as LiteLLM spells it.
+            sampling: sent with every call; what a provider does not take is left out.
+            api_base: the server's address, usually ending in ``/v1``; default the provider's own,
+                or what LiteLLM finds in the environment.
+            api_key: default what LiteLLM finds in the environment.
+            patience: timeouts and retries.
+            label: the name under which replies and errors report it; default `name`.
+        """
+        self.name = label or name
+        self._litellm_name = name
+        self.api_base = api_base.rstrip("/") if api_base else None
+        self._api_key = api_key
+        self._patience = patience or Patience()
+        self._priced = True
+        self._parameters = _parameters(sampling)
+
+    async def ready(self) -> None:
+        """Check key and server once, within seconds. Raises `UnknownModel` or `ModelUnavailable`."""
+        litellm = await asyncio.to_thread(_litellm)
+        check(self._litellm_name)
+        base = self.api_base or _base_from_environment(self._litellm_name)
+        if base is not None:
+            await asyncio.to_thread(_check_server, self._litellm_name, base, self._key())
+            return
+        if self._litellm_name.startswith("hosted_vllm/"):
+            raise ModelUnavailable(
+                f"{self.name} needs the address of its server: --api-base http://HOST:PORT/v1, or HOSTED_VLLM_API_BASE."
+            )
+        missing = litellm.validate_environment(model=self._litellm_name, api_key=self._api_key)["missing_keys"]
+        if missing and not self._api_key:
+            raise ModelUnavailable(f"{self.name} needs {' and '.join(missing)} in the environment.")
+
+    async def complete(self, messages: Sequence[Message]) -> Reply:
+        """One reply. Raises `ModelUnavailable` or `ContextTooLong`; see the protocol."""
+        litellm = _litellm()
+        started = time.perf_counter()
+        for attempt in range(1, self._patience.attempts + 1):
+            try:
+                async with asyncio.timeout(self._patience.timeout):
+                    response = await litellm.acompletion(
+                        model=self._litellm_name,
+                        messages=list(messages),
+                        api_base=self.api_base,
+                        api_key=self._key(),
+                        timeout=self._patience.timeout,
+                        num_retries=0,
+                        max_retries=0,
+                        drop_params=True,
+                        **self._parameters,
+                    )
+                return self._reply(response, time.perf_counter() - started)
+            except Exception as error:
+                # What is raised below must not drag the original along: it may hold the request and its key.
+                failure = self._failure(error, attempt)
+                wait = _wait_seconds(error, attempt, self._patience)
+            if failure is not None:
+                raise failure
+            await asyncio.sleep(wait)
+        raise AssertionError("the last attempt either answered or failed")
+
+    async def close(self) -> None:
+        """Close LiteLLM's connections; another model that still needs them opens its own again."""
+        if _litellm.cache_info().currsize:
+            await _litellm().close_litellm_async_clients()
+
+    def _key(self) -> str | None:
+        # The OpenAI client refuses to speak without a key, even to a server that wants none.
+        if self._api_key is None and self.api_base and not os.environ.get("OPENAI_API_KEY"):
+            return "none" if self._litellm_name.startswith("openai/") else None
+        return self._api_key
+
+    def _reply(self, response: Any, seconds: float) -> Reply:
+        try:
+            text = response.choices[0].message.content or ""
+            usage = response.usage
+            details = getattr(usage, "prompt_tokens_details", None)
+            return Reply(
+                text=text,
+                prompt_tokens=usage.prompt_tokens,
+                completion_tokens=usage.completion_tokens,
+                cached_tokens=getattr(details, "cached_tokens", None) or 0,
+                cost=self._cost(response),
+                seconds=seconds,
+                model=self.name,
+            )
+        except (AttributeError, IndexError, TypeError) as error:
+            raise _Malformed("the server answered with something that is no completion") from error
+
+    def _cost(self, response: Any) -> float | None:
+        """US dollars by LiteLLM's price list; None once it turned out to know no price for this model."""
+        if not self._priced:
+            return None
+        try:
+            return float(_litellm().completion_cost(completion_response=response, model=self._litellm_name))
+        except Exception:  # it raises bare exceptions for models that it has no price of
+            self._priced = False
+            return None
+
+    def _failure(self, error: Exception, attempt: int) -> ModelError | None:
+        """What to tell a person about `error`, or None when another attempt is worth it."""
+        said = scrub(_first_line(error), self._api_key)
+        if _too_long(error):
+            return ContextTooLong(f"{self.name}: the messages do not fit its context. The server said: {said}")
+        status = getattr(error, "status_code", None)
+        if status in (401, 403):
+            return ModelUnavailable(f"{self.name}: the server refused the API key. It said: {said}")
+        if status == 404:
+            return ModelUnavailable(f"{self.name}: the server knows no such model or address. It said: {said}")
+        if not _worth_another_try(error):
+            return ModelUnavailable(f"{self.name}: the server refused the request. It said: {said}")
+        if attempt < self._patience.attempts:
+            return None
+        where = f" at {scrub(self.api_base)}" if self.api_base else ""
+        return ModelUnavailable(f"{self.name}: no reply{where} after {attempt} attempts. The last one: {said}")
+
+
+def check(name: str) -> None:
+    """Whether `name` can be a model at all; reaches nothing. Raises `UnknownModel`."""
+    provider, slash, model = name.partition("/")
+    example = "Write provider/model, e.g. openai/gpt-4o-mini or hosted_vllm/NAME, or one of: scripted, smollm2."
+    if not slash or not provider or not model.strip("/") or name != name.strip() or name.endswith("/"):
+        raise UnknownModel(f"{name!r} is no model's name. {example}")
+    providers = sorted(str(getattr(known, "value", known)) for known in _litellm().provider_list)
+    if provider not in providers:
+        near = difflib.get_close_matches(provider, providers, n=3)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise UnknownModel(f"{name!r}: LiteLLM knows no provider {provider!r}.{hint} {example}")
+
+
+_SECRET_NAME = re.compile(r"(_API_KEY|_KEY|_TOKEN|_SECRET|_PASSWORD)$")
+_SECRET_SHAPES = (
+    re.compile(r"\b(sk|gsk|xai|hf|key|pk)[-_][A-Za-z0-9_\-*]{6,}"),
+    re.compile(r"(?<=[Bb]earer )\S+"),
+    re.compile(r"(?<=[?&]key=)[^&\s]+"),
+    re.compile(r"(?<=://)[^/\s@]+(?=@)"),
+)
+
+
+def scrub(text: str, *secrets: str | None) -> str:
+    """`text` without API keys: those given, those in the environment, and whatever looks like one."""
+    known = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)} | {s for s in secrets if s}
+    # Longest first: a key may be part of another. Very short values would blank out ordinary words.
+    for secret in sorted(known, key=len, reverse=True):
+        if len(secret) >= 6:
+            text = text.replace(secret, "***")
+    for shape in _SECRET_SHAPES:
+        text = shape.sub("***", text)
+    return text
+
+
+class _Malformed(Exception):
+    """The server answered, but not with a completion. Worth another try: proxies do that when overloaded."""
+
+
+@functools.lru_cache(maxsize=1)
+def _litellm() -> ModuleType:
+    """LiteLLM, set up to be quiet and to call nobody but the model."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # else the import fetches prices from the network
+    os.environ.setdefault("LITELLM_MODE", "PRODUCTION")  # else it reads a .env file of whatever folder we are in
+    os.environ.setdefault("LITELLM_LOG", "CRITICAL")
+    os.environ.setdefault("AIOHTTP_CONNECTOR_LIMIT", str(MAX_CONNECTIONS))
+    os.environ.setdefault("AIOHTTP_CONNECTOR_LIMIT_PER_HOST", str(MAX_CONNECTIONS))
+    import litellm
+
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.turn_off_message_logging = True
+    for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    return litellm
+
+
+def _parameters(sampling: Sampling) -> dict[str, Any]:
+    chosen: dict[str, Any] = {"temperature": sampling.temperature}
+    if sampling.max_tokens is not None:
+        chosen["max_tokens"] = sampling.max_tokens
+    if sampling.stop:
+        chosen["stop"] = list(sampling.stop)
+    if sampling.seed is not None:
+        chosen["seed"] = sampling.seed
+    return chosen
+
+
+_TOO_LONG = re.compile(
+    r"context[ _](length|window)|maximum context|max_model_len|prompt is too long|too many (input )?tokens", re.I
+)
+
+
+def _too_long(error: Exception) -> bool:
+    if type(error).__name__ == "ContextWindowExceededError":
+        return True
+    return getattr(error, "status_code", None) in (400, 413, 422) and bool(_TOO_LONG.search(str(error)))
+
+
+def _worth_another_try(error: Exception) -> bool:
+    """Rate limits, timeouts, lost connections and server errors pass; wrong requests do not."""
+    if isinstance(error, (TimeoutError, ConnectionError, _Malformed)):
+        return True
+    if "insufficient_quota" in str(error):  # sent as a rate limit, but no waiting helps
+        return False
+    status = getattr(error, "status_code", None)
+    if not isinstance(status, int):
+        return False
+    return status in (408, 409, 425, 429) or status >= 500
+
+
+def _wait_seconds(error: Exception, attempt: int, patience: Patience) -> float:
+    """Seconds before the next attempt: what the server asks for, else doubling with jitter."""
+    asked = _retry_after(error)
+    if asked is not None:
+        return min(asked, patience.longest_wait)
+    # Jitter spreads hundreds of episodes that were refused at the same moment.
+    return min(patience.first_wait * 2 ** (attempt - 1), patience.longest_wait) * random.uniform(0.5, 1.0)
+
+
+def _retry_after(error: Exception) -> float | None:
+    headers: Mapping[str, str] = {}
+    for holder in (getattr(error, "response", None), error):
+        headers = getattr(holder, "headers", None) or getattr(holder, "litellm_response_headers", None) or headers
+    value = next((v for k, v in headers.items() if k.lower().endswith("retry-after")), None)
+    if value is None:
+        return None
+    try:
+        return max(0.0, float(value))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def _first_line(error: Exception) -> str:
+    """The start of an error's message: its class where it says nothing, at most 300 characters."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    line = " ".join(str(error).split()) or type(error).__name__
+    return line if len(line) <= 300 else line[:297] + "..."
+
+
+def _base_from_environment(name: str) -> str | None:
+    """The address that LiteLLM would take from the environment for this provider."""
+    provider = name.partition("/")[0].upper()
+    for variable in (f"{provider}_API_BASE", f"{provider}_BASE_URL"):
+        if os.environ.get(variable):
+            return os.environ[variable].rstrip("/")
+    return None
+
+
+def _check_server(name: str, base: str, key: str | None) -> None:
+    """Ask the server at `base` what it serves. Raises `ModelUnavailable` when that shows that `name` cannot work."""
+    provider, _, model = name.partition("/")
+    shown = scrub(base)
+    if urlsplit(base).scheme not in ("http", "https"):
+        raise ModelUnavailable(f"{shown!r} is no address of a server: it should look like http://HOST:PORT/v1.")
+    key = key or os.environ.get(f"{provider.upper()}_API_KEY")
+    request = urllib.request.Request(f"{base}/models", headers={"Authorization": f"Bearer {key}"} if key else {})
+    local = urlsplit(base).hostname in ("localhost", "127.0.0.1", "::1")
+    opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
+    try:
+        with opener.open(request, timeout=10) as response:
+            served = [str(entry["id"]) for entry in json.load(response)["data"]]
+    except urllib.error.HTTPError as error:
+        if error.code in (401, 403):
+            raise ModelUnavailable(
+                f"{name}: the server at {shown} refused the API key (HTTP {error.code})."
+                f" It is taken from {provider.upper()}_API_KEY."
+            ) from None
+        return  # it is there; not every server lists what it serves
+    except OSError as error:
+        reason = scrub(str(getattr(error, "reason", error)))
+        raise ModelUnavailable(
+            f"{name}: no server answers at {shown} ({reason}). Start it first, or give its address with --api-base."
+        ) from None
+    except (ValueError, KeyError, TypeError):
+        return
+    if provider in OPENAI_COMPATIBLE and served and model not in served:
+        raise ModelUnavailable(f"{name}: the server at {shown} does not serve {model}, but: {', '.join(served[:10])}.")
