@@ -169,11 +169,8 @@ class Lines:
 
     def text(self) -> str:
         """The file as it is on disk."""
-        parts = []
-        for chunk in self._chunks:
-            if chunk is not None and chunk.live:
-                parts += chunk.lines if chunk.live == len(chunk.lines) else [x for x in chunk.lines if x is not None]
-        return "\n".join([*parts, ""]) if parts else ""
+        lines = [line for chunk in self._chunks if chunk is not None for line in chunk.lines if line is not None]
+        return "\n".join([*lines, ""]) if lines else ""
 
     def matches(self, query: str) -> Iterator[Slot]:
         """Where the lines that contain `query` (lower case, not empty) stand, newest first."""

@@ -56,7 +56,7 @@ class Folder:
         self._watch_from = 0
         self._open()
         try:
-            entries = os.listdir(self._fd)
+            entries = self._entries()
             if entries and not replace:
                 raise MemoryWriteFailed(path, "it is not empty, and an episode starts with a folder of its own")
             for name in entries:
@@ -88,6 +88,9 @@ class Folder:
         if getattr(self, "_fd", -1) >= 0:
             self.close()
 
+    def _entries(self) -> list[str]:
+        return os.listdir(self._fd)  # noqa: PTH208 - of the open folder, wherever its path leads now
+
     def _settle(self) -> None:
         """What the folder looks like after our own changes."""
         self._changed_at = os.fstat(self._fd).st_mtime_ns
@@ -103,7 +106,7 @@ class Folder:
             MemoryWriteFailed: another folder stands in this one's place.
         """
         try:
-            stat = os.stat(self.path, follow_symlinks=False)
+            stat = self.path.lstat()
         except FileNotFoundError:
             self.close()
             self._open()
@@ -114,7 +117,7 @@ class Folder:
             raise MemoryWriteFailed(self.path, "somebody put another folder or a link in its place; remove that")
         warnings = []
         if stat.st_mtime_ns != self._changed_at:
-            for name in sorted(set(os.listdir(self._fd)) - self._known.keys() - self._strangers):
+            for name in sorted(set(self._entries()) - self._known.keys() - self._strangers):
                 self._strangers.add(name)
                 warnings.append(f"{name!r} was put into the memory folder by someone else; not read")
             self._settle()

@@ -7,7 +7,7 @@ what has to be written to disk to bring it level: new bytes at the end, or the w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from automem.lines import Lines, Slot
@@ -172,12 +172,12 @@ class MapFile(MemoryFile):
         self._replaced()
         return Change(self.size - before)
 
-    def replace(self, entries: Iterable[tuple[str, str]], seq: int) -> Change:
-        """Hold `entries` only; of equal keys the last one counts."""
+    def replace(self, entries: Mapping[str, str], seq: int) -> Change:
+        """Hold `entries` only."""
         before, old = self.size, self.lines.text()
         self.lines = Lines()
         self._slots = {}
-        for key, value in dict(entries).items():
+        for key, value in entries.items():
             line = map_line(key, value)
             self._slots[key] = self.lines.add(line, utf8_size(line), seq)
         self._replaced()

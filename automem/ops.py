@@ -23,117 +23,23 @@ The rules that decide what a reply means:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from automem.vocabulary import OPERATIONS, Op, Operation, argument_problem, one_line, reference, render
+
+__all__ = ["LOG", "OPERATIONS", "PLAN", "Op", "Operation", "Parsed", "parse", "reference", "render"]
+
 LOG: Final = "log"
 PLAN: Final = "plan"
-EVERY_FILE: Final = "*"
-"""In SEARCH and COUNT, stands for all files."""
-
 MAX_ERRORS: Final = 20
 """Error lines kept for one reply; the rest are counted in one more line."""
 
-_FILE_NAME = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_NUMBER = re.compile(r"[0-9]{1,9}")
 _COORDINATE = re.compile(r"\(?\s{0,8}([+-]?[0-9]{1,9})\s{0,8}[,|]\s{0,8}([+-]?[0-9]{1,9})\s{0,8}\)?\s{0,8}[,|:]")
 _OWN_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,39}")
 _CHAT_ENDS = frozenset({"IM_END", "ENDOFTEXT", "END_OF_TEXT", "EOT_ID", "END_OF_TURN"})
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """A built-in operation.
-
-    Attributes:
-        name: as written between the bars.
-        args: names of the arguments, in order.
-        phase: "log", "plan" or "both".
-        effect: "read" or "write" (memory), or "end" (of the phase).
-        meaning: what it does, in a few words, as the prompt tells it.
-        required: how many of `args` must be there.
-    """
-
-    name: str
-    args: tuple[str, ...]
-    phase: str
-    effect: str
-    meaning: str
-    required: int = -1
-
-    def __post_init__(self) -> None:
-        if self.required < 0:
-            object.__setattr__(self, "required", len(self.args))
-
-    @property
-    def usage(self) -> str:
-        """The block as it is to be written: ``<|TAIL|>file|n<|END|>``."""
-        return render(self.name, self.args)
-
-
-def render(name: str, args: Iterable[str] = ()) -> str:
-    """The block that `parse` reads as operation `name` with these arguments."""
-    return f"<|{name}|>{'|'.join(args)}<|END|>"
-
-
-OPERATIONS: Final[Mapping[str, Operation]] = {
-    operation.name: operation
-    for operation in (
-        Operation("READ", ("file",), "both", "read", "a whole file"),
-        Operation(
-            "SEARCH",
-            ("file", "query"),
-            "both",
-            "read",
-            "the lines that contain the query, upper or lower case alike, newest last; * as file searches every file",
-        ),
-        Operation("TAIL", ("file", "n"), "both", "read", "the last n lines of a file"),
-        Operation("COUNT", ("file", "query"), "both", "read", "how many lines contain the query"),
-        Operation("APPEND", ("file", "text"), "log", "write", "add a line at the end of a file"),
-        Operation("WRITE", ("file", "text"), "log", "write", "replace everything in a file"),
-        Operation("CREATE", ("file",), "log", "write", "make a new, empty file"),
-        Operation("UPSERT", ("file", "key", "value"), "log", "write", "set the value of a key in a map file"),
-        Operation("UPSERT_MAP", ("x,y", "text"), "log", "write", "set what is at a coordinate of the map"),
-        Operation(
-            "DELETE",
-            ("file", "key or exact line"),
-            "log",
-            "write",
-            "remove a key or a line; with the file alone, the whole file",
-            required=1,
-        ),
-        Operation("DONE", (), "log", "end", "finish logging"),
-        Operation("ACTION", ("name of the action",), "plan", "end", "commit to this action"),
-    )
-}
-"""Every built-in operation by name, in the order in which the prompt lists them."""
-
-
-@dataclass(frozen=True, slots=True)
-class Op:
-    """One operation to run.
-
-    Attributes:
-        name: upper case.
-        args: without surrounding white space. UPSERT_MAP has ``("x,y", text)`` however it was written.
-        span: where the block stands in the text, ``text[span[0]:span[1]]``; ``(0, 0)`` if it was not parsed.
-    """
-
-    name: str
-    args: tuple[str, ...]
-    span: tuple[int, int] = (0, 0)
-
-    @property
-    def label(self) -> str:
-        """One line for headings, long arguments shortened: ``TAIL map_notes.txt | 3``."""
-        return f"{self.name} {' | '.join(one_line(arg, 80) for arg in self.args)}".rstrip()
-
-    @property
-    def writes(self) -> bool:
-        """True for a built-in operation that changes memory."""
-        return self.name in OPERATIONS and OPERATIONS[self.name].effect == "write"
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,53 +63,6 @@ class Parsed:
     action_span: tuple[int, int] | None = None
 
 
-def one_line(text: str, limit: int) -> str:
-    """At most `limit` characters of `text` with every run of white space as one space."""
-    words = " ".join(text[: 4 * limit].split())
-    return words if len(words) <= limit and len(text) <= 4 * limit else words[: limit - 1] + "…"
-
-
-def file_name_problem(name: str) -> str | None:
-    """Why `name` cannot be a file of the memory folder; None when it can."""
-    if _FILE_NAME.fullmatch(name) and name.strip("."):
-        return None
-    return (
-        f'"{one_line(name, 40)}" is not a file name: use at most 64 letters, digits, ".", "_" and "-", '
-        "without folders or spaces"
-    )
-
-
-def problem(name: str, args: tuple[str, ...]) -> str | None:
-    """What is wrong with the arguments of a built-in operation, in one line; None if nothing is."""
-    operation = OPERATIONS.get(name)
-    if operation is None:
-        return f"{one_line(name, 40)} is no operation of the memory"
-    wrong = _problem(operation, args)
-    return None if wrong is None else f"{name}: {wrong}. Write {operation.usage}"
-
-
-def _problem(operation: Operation, args: tuple[str, ...]) -> str | None:
-    if len(args) > len(operation.args):
-        return "too many arguments"
-    if len(args) < operation.required:
-        return f"{operation.args[len(args)]} is missing"
-    name = operation.name
-    for i, arg in enumerate(args):
-        # An empty WRITE empties a file; anything else that is empty was forgotten.
-        if not arg and not (name == "WRITE" and i == 1):
-            return f"{operation.args[i]} is missing"
-    if operation.args and operation.args[0] == "file":
-        every = args[0] == EVERY_FILE and name in ("SEARCH", "COUNT")
-        wrong = None if every else file_name_problem(args[0])
-        if wrong:
-            return wrong
-    if name == "TAIL" and (not _NUMBER.fullmatch(args[1]) or int(args[1]) == 0):
-        return f'"{one_line(args[1], 20)}" is not a number of lines, 1 or more'
-    if name == "UPSERT_MAP" and _coordinate(args[0] + ",") is None:
-        return f'"{one_line(args[0], 20)}" is not a coordinate like 3,-2'
-    return None
-
-
 def _coordinate(text: str) -> tuple[int, int, int] | None:
     """x, y and where the rest of `text` begins; None unless it starts with ``x,y`` and a separator."""
     found = _COORDINATE.match(text)
@@ -216,10 +75,9 @@ def _split(name: str, body: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in body.split("|")) if body else ()
     if name == "UPSERT_MAP":
         found = _coordinate(body)
-        if found is None:
-            return (body,)
-        x, y, rest = found
-        return (f"{x},{y}", body[rest:].strip())
+        if found is not None:
+            x, y, rest = found
+            return (f"{x},{y}", body[rest:].strip())
     if not body or not operation.args:
         return ()
     if len(operation.args) == 1:
@@ -229,7 +87,6 @@ def _split(name: str, body: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
-    names: frozenset[str]
     enabled: frozenset[str]
     token: re.Pattern[str]
 
@@ -254,7 +111,7 @@ def _vocabulary(enabled: frozenset[str] | None) -> _Vocabulary:
         re.IGNORECASE | re.ASCII,
     )
     always = own if enabled is not None else names
-    return _Vocabulary(names, frozenset(always | {"DONE", "ACTION"}), token)
+    return _Vocabulary(frozenset(always | {"DONE", "ACTION"}), token)
 
 
 def parse(text: str, phase: str, enabled: Collection[str] | None = None) -> Parsed:
@@ -357,12 +214,14 @@ class _Reply:
             # A fence that opens around the next block, or was never opened.
             self.fenced = True
             return self.last_fence
-        if after is not None and self.fenced and unpaired and not last_line.strip():
-            # END stands behind the closing fence, unless the closing fence follows END.
-            if not self.text[after : after + 80].lstrip().startswith("```"):
-                self.fenced = False
-                return self.last_fence
+        # END may stand behind the closing fence; if a fence follows END, that one closes.
+        if after is not None and self.fenced and unpaired and not last_line.strip() and not self._fence_at(after):
+            self.fenced = False
+            return self.last_fence
         return stop
+
+    def _fence_at(self, at: int) -> bool:
+        return self.text[at : at + 80].lstrip().startswith("```")
 
     def _take(self, name: str, body: str, span: tuple[int, int]) -> None:
         if name not in self.vocabulary.enabled:
@@ -376,7 +235,7 @@ class _Reply:
             self.done_span = span
             return
         args = _split(name, body)
-        wrong = _problem(operation, args) if operation is not None else None
+        wrong = argument_problem(operation, args) if operation is not None else None
         if wrong is not None:
             self._error(lambda: f"{name}: {wrong}. Write {OPERATIONS[name].usage}")
         elif name == "ACTION":
@@ -408,26 +267,3 @@ def _wrong_phase(operation: Operation) -> str:
     if operation.name == "DONE":
         return f"DONE was not run: it finishes LOG. In PLAN commit with {OPERATIONS['ACTION'].usage}"
     return f"{operation.name} was not run: memory can be changed in LOG only. In PLAN read, then commit with ACTION"
-
-
-def reference(enabled: Collection[str], extra: Mapping[str, str] | None = None) -> str:
-    """The operations for the prompt, one line each, in a fixed order; DONE and ACTION always.
-
-    Args:
-        enabled: built-in names, and those of the scaffold's own operations.
-        extra: what the scaffold's own operations do, by name: ``"arg|arg  meaning"`` (two
-            spaces after the arguments), or the meaning alone for one without arguments.
-    """
-    names = {name.upper() for name in enabled} | {"DONE", "ACTION"}
-    described = {name.upper(): text for name, text in (extra or {}).items()}
-    lines = []
-    own = sorted((names | described.keys()) - OPERATIONS.keys())
-    for name in (*(name for name in OPERATIONS if OPERATIONS[name].effect != "end"), *own, "DONE", "ACTION"):
-        if name in own:
-            args, _, meaning = described.get(name, "").rpartition("  ")
-            lines.append(f"{render(name, [args.strip()])}  {meaning.strip()}".rstrip())
-        elif name in names:
-            operation = OPERATIONS[name]
-            only = "" if operation.phase == "both" else f" ({operation.phase.upper()} only)"
-            lines.append(f"{operation.usage}  {operation.meaning}{only}")
-    return "\n".join(lines)
