@@ -16,14 +16,14 @@ import random
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 SEEDS = (42, 43, 44)
-LIMITS = {"NetHackChallenge-v0": 600}
+LIMITS = {"NetHackChallenge-v0": 1_000}
 """Steps of an episode where the game's own limit is too far away for a test."""
 
 NEW_MOON, FULL_MOON = 0, 4
@@ -109,13 +109,13 @@ def _episode(task: str, seed: int, drawn: bool) -> dict:
     options = {"max_steps": LIMITS[task]} if task in LIMITS else {}
     game = games.make(task, **options)
     names = list(game.actions)
-    choose = random.Random(f"{task} {seed}")
+    actions = _actions(names, f"{task} {seed}")
     seen = hashlib.sha256(repr(names).encode())
     seen.update(game.reset(seed).text.encode())
     steps = 0
     done = False
     while not done:
-        moved = game.step(choose.choice(names))
+        moved = game.step(next(actions))
         progress = (moved.progress.progression, sorted(moved.progress.achievements.items()))
         outcome = (moved.reward, moved.terminated, moved.truncated, progress, sorted(moved.progress.facts.items()))
         seen.update(repr((moved.observation.long_term, moved.observation.short_term, outcome)).encode())
@@ -127,6 +127,15 @@ def _episode(task: str, seed: int, drawn: bool) -> dict:
                 game.image((99 + steps % 2, 90))
     game.close()
     return {"steps": steps, "print": seen.hexdigest()}
+
+
+def _actions(names: Sequence[str], seed: str) -> Iterator[str]:
+    """Random actions, half of them walking, with a way out of the menus where random players end up."""
+    choose = random.Random(seed)
+    walking = names[:16]
+    leaving = [name for name in names if name == "esc"] or names
+    while True:
+        yield choose.choice(choose.choices((walking, leaving, names), weights=(5, 2, 3))[0])
 
 
 def _play_all(calendar: str, drawn: bool) -> None:
