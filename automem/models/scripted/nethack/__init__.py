@@ -1,0 +1,93 @@
+"""The scripted player of NetHack and MiniHack: a pure function from one call to one reply."""
+
+from __future__ import annotations
+
+from automem.models.scripted.nethack import boulders
+from automem.models.scripted.nethack.dungeon import Scene, decide, search_spots, unvisited, urgent
+from automem.models.scripted.nethack.notes import Past, Questions, log_files, pinned_past, state_files
+from automem.models.scripted.nethack.screen import Screen, actions_in, read_screen
+from automem.models.scripted.nethack.terrain import read_terrain
+from automem.models.scripted.nethack.writing import write
+from automem.models.scripted.reading import Call
+
+READ_TURNS = 2
+"""Turns of PLAN that may be spent on reading."""
+
+_NEAREST = 8
+
+
+def play(call: Call) -> str:
+    """The reply to one call: reads, or an action, in PLAN; entries and DONE in LOG. Never raises."""
+    try:
+        screen = read_screen(call.observation)
+        return write(call, screen) if call.phase == "log" else _plan(call, screen)
+    except Exception:  # a player that raised would end the episode: any text is a position that must be played
+        return "<|DONE|><|END|>" if call.phase == "log" else _act(call, None)
+
+
+def _plan(call: Call, screen: Screen) -> str:
+    actions = actions_in(call.briefing.text)
+    terrain = read_terrain(screen)
+    if action := urgent(screen, terrain, call.last_action, actions):
+        return _act(call, action)
+    past = Past()
+    pinned_past(call, screen, past)
+    scene = Scene(screen, terrain, actions, call.last_action, past)
+    for turn in range(READ_TURNS):
+        questions = _questions(turn, call, scene)
+        if not questions.operations:
+            break
+        if turn >= len(call.turns):
+            return "\n".join(questions.operations)
+        questions.answered(call.turns[turn][1], past)
+    if boulders.is_boxoban(screen):
+        move = boulders.next_move(past.plan, call.step, screen)
+        if move is None:
+            move = boulders.first_move(screen)
+        if move:
+            return _act(call, move)
+    return _act(call, decide(scene))
+
+
+def _questions(turn: int, call: Call, scene: Scene) -> Questions:
+    """What to read before deciding: the newest lines first, then what is open after them."""
+    questions = Questions(call, scene.screen)
+    if not scene.screen.here:
+        return questions
+    if boulders.is_boxoban(scene.screen):
+        if turn == 0:
+            questions.plan()
+        return questions
+    if turn == 0:
+        questions.recent()
+        questions.maps()
+        questions.state()
+        if scene.screen.hp >= 0 and scene.screen.hp * 7 <= scene.screen.max_hp + 35:
+            questions.prayers()
+    if ">" in scene.terrain.cells or _remembers_places(call):
+        return questions
+    ways = scene.ways()
+    places = [cell for cell in unvisited(scene, ways) if cell not in scene.past.asked]
+    if turn == 0:
+        questions.visits(places[:_NEAREST])
+    elif scene.past.asked and not any(cell in scene.past.asked for cell in unvisited(scene, ways)):
+        questions.visits(places[: 2 * _NEAREST])
+        if not places:
+            questions.visits(search_spots(scene, ways)[:_NEAREST], searched=True)
+    return questions
+
+
+def _remembers_places(call: Call) -> bool:
+    """The scaffold keeps places in files that are read whole, or its log is short enough for that."""
+    if any("{what}" in f.entry and (f.kind == "map" or f in state_files(call)) for f in call.briefing.files):
+        return True
+    return any(call.listing.get(f.name, (0, 0))[1] < 1_900 for f in log_files(call)[:1])
+
+
+def _act(call: Call, action: str | None) -> str:
+    """The action that was chosen, else one that changes little, else any that the prompt lists."""
+    if action is None:
+        actions = actions_in(call.briefing.text)
+        usual = [name for name in ("search", "wait", "esc", "north", "east") if name in actions]
+        action = usual[call.step % len(usual)] if usual else min(actions, default="north")
+    return f"<|ACTION|>{action}<|END|>"

@@ -1,0 +1,272 @@
+"""How to get down: fight what stands in the way, take the stairs, look for more of the level.
+
+`decide` chooses one action from the screen and from what notes say of the past; it remembers
+nothing itself. Experience is no aim: deeper is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from automem.models.scripted.nethack import questions
+from automem.models.scripted.nethack.keys import direction, key, walk
+from automem.models.scripted.nethack.notes import Past, failed_moves
+from automem.models.scripted.nethack.paths import Reach, ends, frontiers, reach
+from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, LAST_ROW, WIDTH, Screen
+from automem.models.scripted.nethack.terrain import AROUND, NAMES, OFFSETS, Terrain
+
+PRAYER_PAUSE = 900
+"""Turns between two prayers."""
+
+FIRST_PRAYER = 120
+"""Before this turn a god is not to be disturbed."""
+
+_SEARCH_COST = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All that a decision looks at."""
+
+    screen: Screen
+    terrain: Terrain
+    actions: frozenset[str]
+    last: str | None
+    past: Past
+
+    def has(self, action: str) -> bool:
+        return action in self.actions
+
+    def ways(self) -> Reach:
+        """Where one can walk from here, leaving out moves that failed twice."""
+        failed = {move for move, times in failed_moves(self.past.recent).items() if times >= 1}
+        straight = not self.has("northeast")
+        return reach(self.terrain, self.screen.at, failed, straight)
+
+
+def urgent(screen: Screen, terrain: Terrain, last: str | None, actions: frozenset[str]) -> str | None:
+    """The action that needs no look at the notes: an answer, a counted key, a blow."""
+    if "Count:" in screen.message and not screen.here:
+        return "search" if "search" in actions else None
+    if questions.asks(screen):
+        return questions.answer(screen, terrain, last, actions)
+    if last == "1" and "5" in actions and "search" in actions:
+        return "5"
+    if not low(screen):
+        return fight(screen, terrain, actions)
+    return None
+
+
+def low(screen: Screen) -> bool:
+    """Close to death, by the rule that gods go by."""
+    return 0 < screen.hp < max(6, -(-screen.max_hp // 7))
+
+
+def decide(scene: Scene) -> str | None:
+    """The next action, or None where nothing useful is known."""
+    screen, terrain = scene.screen, scene.terrain
+    if on_stairs(scene) and scene.has("down"):
+        return "down"
+    for choose in (_stay_alive, _eat, _dig):
+        if action := choose(scene):
+            return action
+    if action := fight(screen, terrain, scene.actions):
+        return action
+    ways = scene.ways()
+    return _to_stairs(scene, ways) or _kick(scene) or explore(scene, ways) or _search(scene, ways) or _anything(scene)
+
+
+def fight(screen: Screen, terrain: Terrain, actions: frozenset[str]) -> str | None:
+    """A blow at a monster that stands next to the player."""
+    for name in terrain.hostile:
+        cell = screen.at + OFFSETS[name]
+        if name in actions and not (NAMES[OFFSETS[name]].count("th") and len(name) > 5 and cell in terrain.doors):
+            return name
+    return None
+
+
+def on_stairs(scene: Scene) -> bool:
+    """Stairs down that one stands on cannot be seen; a walk that ended on them can be remembered."""
+    screen = scene.screen
+    if "staircase down here" in screen.message or "stairs down here" in screen.message:
+        return True
+    if ">" in scene.terrain.cells or "can't go down" in screen.message:
+        return False
+    if scene.last == "wait":
+        return True
+    if screen.at in scene.past.stairs:
+        return True
+    recent = [m for m in scene.past.recent if m.at is not None]
+    for earlier, later in zip(recent, recent[1:], strict=False):
+        if later.at == screen.at and earlier.at is not None and earlier.level == screen.level:
+            name = direction(earlier.at, screen.at)
+            if name and _stairs_at(earlier.text, name):
+                return True
+    return False
+
+
+def _stairs_at(text: str, name: str) -> bool:
+    start = text.find("stairs down adjacent ")
+    return start >= 0 and name in text[start + 21 :].split(";")[0].replace(",", " ").split()
+
+
+def _stay_alive(scene: Scene) -> str | None:
+    screen = scene.screen
+    if not low(screen):
+        return None
+    letter = questions.healing(screen)
+    if letter and scene.has("quaff") and key(letter, scene.actions):
+        return "quaff"
+    if not scene.has("pray") or (screen.turn < FIRST_PRAYER and screen.turn >= 0):
+        return None
+    prayed = scene.past.prayed
+    if prayed is not None and (screen.turn < 0 or screen.turn - prayed < PRAYER_PAUSE):
+        return None
+    return "pray"
+
+
+def _eat(scene: Scene) -> str | None:
+    status = scene.screen.status
+    if not any(word in status for word in ("Hungry", "Weak", "Faint")):
+        return None
+    letter = questions.food(scene.screen)
+    if letter and scene.has("eat") and key(letter, scene.actions):
+        return "eat"
+    weak = "Weak" in status or "Faint" in status
+    prayed = scene.past.prayed
+    if weak and scene.has("pray") and (prayed is None or scene.screen.turn - prayed >= PRAYER_PAUSE):
+        return "pray"
+    return None
+
+
+def _dig(scene: Scene) -> str | None:
+    """Straight down, for those who have a tool or a wand for it."""
+    screen = scene.screen
+    if screen.turn < 0 or any(word in screen.message for word in ("stairs are too hard", "cannot dig", "too hard to dig", "here is too hard")):
+        return None
+    if "staircase" in screen.message or "ladder" in screen.message:
+        return None
+    letter = questions.digger(screen)
+    if letter and scene.has("apply") and key(letter, scene.actions):
+        return "apply"
+    letter = questions.wand(screen)
+    if letter and "digging" in screen.inventory[letter] and "(0:0)" not in screen.inventory[letter] and scene.has("zap"):
+        return "zap" if "nothing happens" not in screen.message else None
+    return None
+
+
+def _to_stairs(scene: Scene, ways: Reach) -> str | None:
+    goals = [cell for cell in scene.terrain.find(">") if cell in ways.distance]
+    goals += [cell for cell in _holes(scene) if cell in ways.distance]
+    if not goals:
+        return None
+    goal = min(goals, key=lambda cell: (ways.distance[cell], cell))
+    path = ways.path(goal)
+    if len(path) > 3 and scene.has("travel") and scene.has("wait") and scene.terrain.cells[goal] == ">" and not _travelled(scene):
+        return "travel"
+    return walk(ways.start, path, scene.terrain, scene.actions, scene.last)
+
+
+def _travelled(scene: Scene) -> bool:
+    """The last travel led nowhere: walk instead."""
+    recent = scene.past.recent
+    return scene.last == "wait" or sum(m.action == "wait" for m in recent[-4:]) >= 2
+
+
+def _holes(scene: Scene) -> list[int]:
+    around = scene.screen.adjacent()
+    return [
+        scene.screen.at + OFFSETS[name]
+        for name, things in around.items()
+        if name in OFFSETS and any(thing in ("hole", "trap door") for thing in things)
+    ]
+
+
+def _kick(scene: Scene) -> str | None:
+    """A door that is locked, next to the player."""
+    message = scene.screen.message
+    if not scene.has("kick") or not any(word in message for word in ("door is locked", "WHAMM", "Whamm", "Thwwp")):
+        return None
+    for _, (dx, dy) in DIRECTIONS.items():
+        if dx * dy == 0 and scene.screen.at + dx + dy * WIDTH in scene.terrain.closed:
+            return "kick"
+    return None
+
+
+def unvisited(scene: Scene, ways: Reach) -> list[int]:
+    """Places worth a visit, nearest first, as far as notes tell."""
+    return [cell for cell in frontiers(scene.terrain, ways) if not scene.past.visits.get(cell)]
+
+
+def explore(scene: Scene, ways: Reach) -> str | None:
+    """One action toward the nearest place that may show more of the level."""
+    for cell in unvisited(scene, ways)[:1]:
+        return walk(ways.start, ways.path(cell), scene.terrain, scene.actions, scene.last)
+    return None
+
+
+def search_spots(scene: Scene, ways: Reach) -> list[int]:
+    """Places where a hidden way on is likely, best first, before what was already searched counts."""
+    terrain = scene.terrain
+    blind = set(ends(terrain, ways))
+    scored = []
+    taken: set[tuple[int, int]] = set()
+    for cell in ways.order:
+        distance = ways.distance[cell]
+        x, y = cell % WIDTH, cell // WIDTH
+        if cell in blind:
+            scored.append((distance, cell))
+            continue
+        beyond = _unknown_beyond(terrain, cell)
+        if beyond and (x // 4, y // 3) not in taken:
+            taken.add((x // 4, y // 3))
+            scored.append((distance + 26 - beyond, cell))
+    scored.sort()
+    return [cell for _, cell in scored]
+
+
+def _unknown_beyond(terrain: Terrain, cell: int) -> int:
+    """How much unknown lies behind a wall next to a cell, up to 20; 0 where no wall is next to it."""
+    most = 0
+    for step in (1, -1, WIDTH, -WIDTH):
+        wall = cell + step
+        if not 0 <= wall < len(terrain.cells) or terrain.cells[wall] not in "|-":
+            continue
+        count = 0
+        for depth in range(1, 9 if abs(step) == 1 else 5):
+            for side in (-1, 0, 1):
+                other = wall + step * depth + side * (WIDTH if abs(step) == 1 else 1)
+                y, x = divmod(other, WIDTH)
+                if not (FIRST_ROW <= y <= LAST_ROW and 1 <= x < WIDTH - 1):
+                    break
+                count += terrain.cells[other] == " "
+        most = max(most, count)
+    return min(most, 20)
+
+
+def _search(scene: Scene, ways: Reach) -> str | None:
+    if not scene.has("search"):
+        return None
+    searched = scene.past.searched
+    spots = search_spots(scene, ways)[:12]
+    if not spots:
+        return _searching(scene)
+    order = {cell: i for i, cell in enumerate(spots)}
+    best = min(spots, key=lambda cell: (order[cell] + _SEARCH_COST * searched.get(cell, 0), cell))
+    if best == ways.start:
+        return _searching(scene)
+    return walk(ways.start, ways.path(best), scene.terrain, scene.actions, scene.last) or _searching(scene)
+
+
+def _searching(scene: Scene) -> str | None:
+    if scene.has("1") and scene.has("5"):
+        return "1"
+    return "search" if scene.has("search") else None
+
+
+def _anything(scene: Scene) -> str | None:
+    """A step to a neighbour, away from where the newest notes have been."""
+    places = {m.at: i for i, m in enumerate(scene.past.recent)}
+    open_cells = [scene.screen.at + d for d in AROUND if scene.terrain.cost[scene.screen.at + d]]
+    names = [(places.get(cell, -1), cell) for cell in open_cells if NAMES[cell - scene.screen.at] in scene.actions]
+    return NAMES[min(names)[1] - scene.screen.at] if names else None

@@ -1,0 +1,133 @@
+"""Ways over the map: cheapest paths, and places from which more of the level may be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from dataclasses import dataclass
+
+from automem.models.scripted.nethack.screen import FIRST_ROW, LAST_ROW, WIDTH
+from automem.models.scripted.nethack.terrain import AROUND, BLOCKED, DIAGONAL, ORTHOGONAL, Terrain
+
+_FARTHEST = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What can be reached from a place.
+
+    Attributes:
+        start: where from.
+        order: reachable cells, nearest first.
+        distance: cell -> cost of the way there.
+        before: cell -> the cell before it on that way.
+    """
+
+    start: int
+    order: tuple[int, ...]
+    distance: dict[int, int]
+    before: dict[int, int]
+
+    def path(self, goal: int) -> list[int]:
+        """Cells of the way to `goal`, without the start; empty where there is none."""
+        if goal not in self.before:
+            return []
+        way = [goal]
+        while (cell := self.before[way[-1]]) != self.start:
+            way.append(cell)
+        return way[::-1]
+
+
+def reach(
+    terrain: Terrain, start: int, blocked: Container[tuple[int, int]] = (), straight: bool = False
+) -> Reach:
+    """Cheapest ways from `start` to everywhere.
+
+    Args:
+        blocked: moves (from, to) that are known to fail.
+        straight: only the four compass directions can be walked.
+    """
+    cost, doors = terrain.cost, terrain.doors
+    distance = {start: 0}
+    before: dict[int, int] = {}
+    order: list[int] = []
+    buckets: dict[int, list[int]] = {0: [start]}
+    reached = 0
+    while buckets and reached < _FARTHEST:
+        bucket = buckets.pop(reached, None)
+        reached += 1
+        if bucket is None:
+            continue
+        for cell in bucket:
+            here = distance[cell]
+            if here != reached - 1:
+                continue
+            order.append(cell)
+            steps = ORTHOGONAL if straight or cell in doors else AROUND
+            for step in steps:
+                other = cell + step
+                if not 0 <= other < len(cost) or cost[other] == BLOCKED:
+                    continue
+                if step in DIAGONAL and other in doors:
+                    continue
+                total = here + cost[other]
+                if total < distance.get(other, 1 << 30) and (cell, other) not in blocked:
+                    distance[other] = total
+                    before[other] = cell
+                    buckets.setdefault(total, []).append(other)
+    seen: set[int] = set()
+    unique = tuple(cell for cell in order if not (cell in seen or seen.add(cell)))  # type: ignore[func-returns-value]
+    return Reach(start, unique, distance, before)
+
+
+def frontiers(terrain: Terrain, way: Reach) -> list[int]:
+    """Reachable places from which unknown squares may come into view, nearest first.
+
+    Two kinds: the edge of a dark or half-seen room, and the end of something narrow (a
+    corridor, a doorway, a maze). Whether the end was visited already cannot be seen on the map.
+    """
+    return [cell for cell in way.order if cell != way.start and _is_frontier(terrain, cell)]
+
+
+def ends(terrain: Terrain, way: Reach) -> list[int]:
+    """Reachable narrow places that lead nowhere, nearest first, the start included."""
+    return [cell for cell in way.order if _is_narrow(terrain, cell) and _groups(terrain, cell) <= 1]
+
+
+def _is_frontier(terrain: Terrain, cell: int) -> bool:
+    cells = terrain.cells
+    unknown = [n for d in AROUND if _on_map(n := cell + d) and cells[n] == " "]
+    if not unknown or (cell in terrain.closed and len(unknown) < 3):
+        return False
+    if _is_narrow(terrain, cell):
+        return _groups(terrain, cell) <= 1
+    return True
+
+
+def _is_narrow(terrain: Terrain, cell: int) -> bool:
+    """A corridor, a door or a passage one square wide."""
+    if terrain.cells[cell] == "#" or cell in terrain.doors:
+        return True
+    cost = terrain.cost
+    for across in (1, -1):
+        for down in (WIDTH, -WIDTH):
+            if cost[cell + across] and cost[cell + down] and cost[cell + across + down]:
+                return False
+    return True
+
+
+def _groups(terrain: Terrain, cell: int) -> int:
+    """How many separate ways lead away from a cell: groups of its passable neighbours."""
+    near = [cell + d for d in (ORTHOGONAL if cell in terrain.doors else AROUND) if terrain.cost[cell + d]]
+    count = 0
+    while near:
+        count += 1
+        group = [near.pop()]
+        for member in group:
+            joined = [other for other in near if other - member in AROUND]
+            group.extend(joined)
+            near = [other for other in near if other not in joined]
+    return count
+
+
+def _on_map(cell: int) -> bool:
+    return FIRST_ROW <= cell // WIDTH <= LAST_ROW and 0 < cell % WIDTH < WIDTH - 1

@@ -1,0 +1,153 @@
+"""Answers to what the game asks between two moves: directions, letters, yes or no."""
+
+from __future__ import annotations
+
+import re
+
+from automem.models.scripted.nethack.keys import key
+from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, WIDTH, Screen
+from automem.models.scripted.nethack.terrain import OFFSETS, Terrain
+
+_FOOD = re.compile(
+    r"food ration|cram|lembas|apple|orange|pear|melon|banana|carrot|candy|cookie|pancake|tripe|tin\b|egg|slime|"
+    r"jelly|sprig|clove|meat|kelp|eucalyptus|gunyoki|K-ration|C-ration|wafer"
+)
+_BAD_FOOD = ("corpse", "cockatrice", "tin opener", "tinning")
+_CHOICES = re.compile(r"\[([^\]]*)\]")
+
+
+def asks(screen: Screen) -> bool:
+    """True where the game waits for something else than a move."""
+    message = screen.message
+    return (
+        not screen.here
+        or "--More--" in message
+        or "In what direction" in message
+        or message.endswith(("]", "?", "] (n)", "] (y)", "] (q)"))
+        or "What do you want to" in message
+    )
+
+
+def answer(screen: Screen, terrain: Terrain, last: str | None, actions: frozenset[str]) -> str | None:
+    """The action that answers, or leaves, the game's question."""
+    message = screen.message
+    give_up = "esc" if "esc" in actions else None
+    if "travel to" in message or (last in ("travel", "down") and not screen.here):
+        return _travel(screen, actions) or give_up
+    if "In what direction" in message or "what direction" in message:
+        return _direction(screen, terrain, last, actions) or give_up
+    if "want to eat" in message:
+        return _letter(food(screen), message, actions) or give_up
+    if "want to use or apply" in message:
+        return _letter(digger(screen) or horn(screen), message, actions) or give_up
+    if "want to zap" in message:
+        return _letter(wand(screen), message, actions) or give_up
+    if "want to drink" in message:
+        return _letter(healing(screen), message, actions) or give_up
+    if "Are you sure you want to pray" in message or "Improvise" in message:
+        return key("y", actions)
+    if "eat it?" in message or "eat one?" in message or "Really attack" in message:
+        return key("n", actions) or give_up
+    if "--More--" in message or "--More--" in " ".join(screen.rows):
+        return "more" if "more" in actions else give_up
+    if "Pick up what" in message or (last == "pickup" and not screen.here):
+        return _pick(screen, actions) or give_up
+    if "[yn" in message:
+        return key("n", actions) or give_up
+    return give_up or ("more" if "more" in actions else None)
+
+
+def food(screen: Screen) -> str | None:
+    """The letter of something to eat, the most filling first."""
+    edible = [
+        (letter, item)
+        for letter, item in screen.inventory.items()
+        if _FOOD.search(item) and not any(word in item for word in _BAD_FOOD)
+    ]
+    edible.sort(key=lambda pair: ("food ration" not in pair[1], "cram" not in pair[1], pair[0]))
+    return edible[0][0] if edible else None
+
+
+def digger(screen: Screen) -> str | None:
+    """The letter of a tool that digs downward."""
+    return _item(screen, "pick-axe", "dwarvish mattock")
+
+
+def horn(screen: Screen) -> str | None:
+    """The letter of a horn; in the quests that have one, it freezes lava."""
+    return _item(screen, "horn")
+
+
+def wand(screen: Screen) -> str | None:
+    """The letter of a wand worth trying: one that digs, else one that freezes, else any unknown one."""
+    return (
+        _item(screen, "wand of digging")
+        or _item(screen, "wand of cold")
+        or next(
+            (letter for letter, item in screen.inventory.items() if "wand" in item and "wand of" not in item), None
+        )
+    )
+
+
+def healing(screen: Screen) -> str | None:
+    """The letter of a potion that is known to heal."""
+    return _item(screen, "extra healing", "full healing", "of healing", "potions of healing")
+
+
+def _item(screen: Screen, *names: str) -> str | None:
+    return next((k for name in names for k, item in screen.inventory.items() if name in item), None)
+
+
+def _letter(letter: str | None, message: str, actions: frozenset[str]) -> str | None:
+    return key(letter, actions) if letter else None
+
+
+def _travel(screen: Screen, actions: frozenset[str]) -> str | None:
+    """Aim at the stairs, and confirm once the cursor is there."""
+    if "Where do you want" in message_of(screen):
+        return key(">", actions) if any(">" in row for row in screen.rows[FIRST_ROW:22]) else None
+    on = screen.rows[screen.y][screen.x] if screen.y < len(screen.rows) else " "
+    return key(".", actions) if on == ">" else None
+
+
+def message_of(screen: Screen) -> str:
+    return screen.message
+
+
+def _direction(screen: Screen, terrain: Terrain, last: str | None, actions: frozenset[str]) -> str | None:
+    at = _player(screen)
+    if at is None:
+        return None
+    if digger(screen) and "dig" in screen.message:
+        return key(">", actions)
+    if last in ("kick", "open"):
+        for name, (dx, dy) in DIRECTIONS.items():
+            if at + dx + dy * WIDTH in terrain.closed and dx * dy == 0:
+                return name if name in actions else None
+        return None
+    if wand(screen) and "wand of digging" in screen.inventory.get(wand(screen) or "", ""):
+        return key(">", actions)
+    return toward(terrain, at, "}") or "east"
+
+
+def toward(terrain: Terrain, at: int, character: str) -> str | None:
+    """The compass direction in which `character` stands in a straight line."""
+    for name, offset in OFFSETS.items():
+        cell = at + offset
+        while 0 <= cell < len(terrain.cells) and terrain.cells[cell] not in " |-":
+            if terrain.cells[cell] == character:
+                return name
+            cell += offset
+    return None
+
+
+def _player(screen: Screen) -> int | None:
+    """Where the player stands while the cursor is elsewhere: the only @ of the map."""
+    if screen.here:
+        return screen.at
+    found = [y * WIDTH + x for y, row in enumerate(screen.rows[:22]) for x, c in enumerate(row) if c == "@"]
+    return found[0] if len(found) == 1 else None
+
+
+def _pick(screen: Screen, actions: frozenset[str]) -> str | None:
+    return None

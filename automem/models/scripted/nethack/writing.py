@@ -1,0 +1,148 @@
+"""LOG: what is written down after an action has shown its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from automem.models.scripted.entries import form
+from automem.models.scripted.nethack import boulders
+from automem.models.scripted.nethack.notes import (
+    PLAN_MARK,
+    Past,
+    Questions,
+    log_files,
+    pinned_past,
+    plan_file,
+    state_files,
+    values,
+)
+from automem.models.scripted.nethack.paths import ends, reach
+from automem.models.scripted.nethack.screen import WIDTH, Screen
+from automem.models.scripted.nethack.terrain import read_terrain
+from automem.models.scripted.reading import Call, PlannedFile
+
+MOST_PLACES = 24
+"""Visited ends that a state line keeps, newest last."""
+
+MOST_SEARCHED = 12
+
+
+def write(call: Call, screen: Screen) -> str:
+    """The reply of one LOG turn: a read where an entry needs the older one, else everything and DONE."""
+    past = Past()
+    pinned_past(call, screen, past)
+    questions = _reads(call, screen)
+    if questions.operations and not call.turns:
+        return "\n".join(questions.operations)
+    if call.turns:
+        questions.answered(call.turns[0][1], past)
+    operations = [op for file in call.briefing.files for op in _entry(call, screen, file, past)]
+    operations += _plan(call, screen, past)
+    return "\n".join([*operations, "<|DONE|><|END|>"])
+
+
+def _reads(call: Call, screen: Screen) -> Questions:
+    """What the new entries build upon."""
+    questions = Questions(call, screen)
+    if any("{what}" in f.entry for f in state_files(call)):
+        questions.state()
+    if call.last_action == "search" and any(f.kind == "map" and "{what}" in f.entry for f in call.briefing.files):
+        questions.maps()
+    if boulders.is_boxoban(screen):
+        questions.plan()
+    return questions
+
+
+def _entry(call: Call, screen: Screen, file: PlannedFile, past: Past) -> list[str]:
+    if not file.entry or (not screen.here and file.kind != "log"):
+        return []
+    can = call.briefing.operations
+    if file.kind == "log":
+        filled = values(call, screen, _moment(call, screen))
+        text = form(file.entry).fill(filled)
+        return [f"<|APPEND|>{file.name}|{text}<|END|>"] if text and "APPEND" in can else []
+    if file.kind == "note":
+        text = form(file.entry).fill(values(call, screen, state(call, screen, past)))
+        return [f"<|WRITE|>{file.name}|{text}<|END|>"] if text and "WRITE" in can else []
+    return _map_entries(call, screen, file, past)
+
+
+def _moment(call: Call, screen: Screen) -> str:
+    """In a few words, what this step showed."""
+    return screen.message or "nothing new"
+
+
+def _map_entries(call: Call, screen: Screen, file: PlannedFile, past: Past) -> list[str]:
+    """This place, and stairs in view, as entries of a map."""
+    can = call.briefing.operations
+    if not file.key:
+        return []
+    places: dict[tuple[int, int], str] = {}
+    if screen.level >= 0:
+        known = past.searched.get(screen.at, 0)
+        if call.last_action == "search":
+            places[screen.x, screen.y] = f"Dlvl {screen.level}, searched {known + 1}"
+        elif _worth_a_note(screen):
+            places[screen.x, screen.y] = f"Dlvl {screen.level}, been here"
+    operations = []
+    for (x, y), what in places.items():
+        filled: Mapping[str, object] = {**values(call, screen, what), "x": x, "y": y}
+        filled = {**filled, "block": f"{x // file.block}_{y // file.block}"} if file.block else filled
+        key, value, name = form(file.key).fill(filled), form(file.entry).fill(filled), form(file.name).fill(filled)
+        if key is None or value is None or name is None:
+            continue
+        if "UPSERT" in can:
+            operations.append(f"<|UPSERT|>{name}|{key}|{value}<|END|>")
+        elif "UPSERT_MAP" in can and key == f"{x},{y}":
+            operations.append(f"<|UPSERT_MAP|>{x},{y}|{value}<|END|>")
+    return operations
+
+
+def _worth_a_note(screen: Screen) -> bool:
+    """Narrow ends look the same before and after a visit: only a note can tell."""
+    return screen.at in _own_end(screen)
+
+
+def _own_end(screen: Screen) -> list[int]:
+    terrain = read_terrain(screen)
+    return [cell for cell in ends(terrain, reach(terrain, screen.at)) if cell == screen.at]
+
+
+def state(call: Call, screen: Screen, past: Past) -> str:
+    """Everything that is worth carrying on, in one line."""
+    visits = [cell for cell in past.visits if cell != screen.at]
+    if _worth_a_note(screen):
+        visits.append(screen.at)
+    searched = dict(past.searched)
+    if call.last_action == "search":
+        searched[screen.at] = searched.get(screen.at, 0) + 1
+    stairs = {i for i, shown in enumerate(read_terrain(screen).cells) if shown == ">"} | past.stairs
+    prayed = screen.turn if call.last_action in ("pray", "y") and "You feel" in screen.message else past.prayed
+    parts = [f"Dlvl {screen.level}", f"at {screen.x},{screen.y}"]
+    if stairs:
+        parts.append(" ".join(f"down {c % WIDTH},{c // WIDTH}" for c in sorted(stairs)[:3]))
+    if visits:
+        parts.append("been " + " ".join(f"{c % WIDTH},{c // WIDTH}" for c in visits[-MOST_PLACES:]))
+    if searched:
+        newest = list(searched.items())[-MOST_SEARCHED:]
+        parts.append("searched " + " ".join(f"{c % WIDTH},{c // WIDTH}x{n}" for c, n in newest))
+    if prayed is not None:
+        parts.append(f"prayed {prayed}")
+    return "; ".join(parts)
+
+
+def _plan(call: Call, screen: Screen, past: Past) -> list[str]:
+    """A new plan for the boulders, where there is none that still fits."""
+    if not boulders.is_boxoban(screen) or boulders.next_move(past.plan, call.step, screen) is not None:
+        return []
+    text = boulders.make_plan(call.step, screen)
+    can = call.briefing.operations
+    if text is None:
+        return []
+    file = plan_file(call)
+    if file is not None and "WRITE" in can:
+        return [f"<|WRITE|>{file.name}|{PLAN_MARK} {text}<|END|>"]
+    for log in log_files(call)[:1]:
+        if "APPEND" in can:
+            return [f"<|APPEND|>{log.name}|{PLAN_MARK} {text}<|END|>"]
+    return []
