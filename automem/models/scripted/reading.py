@@ -127,3 +127,30 @@ def _read_results(text: str) -> tuple[str, ...]:
         end = text.find("\n--- end of results ---", position)
         answers.append(text[position : end if end >= 0 else len(text)].rstrip("\n"))
     return tuple(answers)
+
+
+_WRITTEN = re.compile(r"<\|([A-Z][A-Z_]*)\|>(.*?)<\|END\|>", re.S)
+_READ_LIMIT = re.compile(r"at most (\d+) characters")
+
+
+def answers(call: Call) -> dict[tuple[str, ...], str]:
+    """What the operations of earlier turns of this phase answered: (name, *arguments) -> text.
+
+    Holds for replies that were written by `write_ops`, one result for each operation.
+    """
+    found: dict[tuple[str, ...], str] = {}
+    for text, results in call.turns:
+        operations = [(name, *body.split("|", 2)) for name, body in _WRITTEN.findall(text)]
+        found.update(zip(operations, results, strict=False))
+    return found
+
+
+def write_ops(operations: Sequence[tuple[str, ...]]) -> str:
+    """A reply: one block an operation, given as (name, *arguments)."""
+    return "\n".join(f"<|{name}|>{'|'.join(arguments)}<|END|>" for name, *arguments in operations)
+
+
+def read_limit(briefing: Briefing, default: int = 2000) -> int:
+    """Characters that one read shows at most, where the prompt says so."""
+    found = _READ_LIMIT.search(briefing.text)
+    return int(found[1]) if found else default
