@@ -2,8 +2,9 @@
 
 Lines stand in the order in which they were written. Reading goes from the newest line
 backward and stops when the reader has enough. Searching is helped by an index: for every
-word, a bit mask of the chunks that hold it, so that a word that was never written is
-known to be absent without a look at the text.
+word, a bit mask of the full chunks that hold it, so that a word that was never written is
+known to be absent without a look at the text. What a search or a count found out about
+full chunks is remembered for the next one of the same query.
 """
 
 from __future__ import annotations
@@ -13,16 +14,30 @@ from collections.abc import Iterator
 
 CHUNK_CHARS = 16_384
 CHUNK_LINES = 512
-CACHED_COUNTS = 16
-"""Queries whose count a full chunk remembers."""
+REMEMBERED = 64
+"""Queries of which a file remembers what was found out about its full chunks."""
 
-_WORD = re.compile(r"[^\W\d_]+|\d+")
+_WORD = re.compile(r"(?P<letters>[^\W\d_]+)|\d+")
+_LETTERS, _DIGITS = (
+    bytes(code if chr(code) in kept else ord(" ") for code in range(128)) + b" " * 128
+    for kept in ("abcdefghijklmnopqrstuvwxyz", "0123456789")
+)
+
+
+def _words(text: str) -> tuple[set[str], set[str]]:
+    """Runs of letters and runs of digits in lower-case `text`."""
+    if text.isascii():
+        data = text.encode()
+        letters, digits = (set(data.translate(table).decode().split()) for table in (_LETTERS, _DIGITS))
+        return letters, digits
+    words = [(found[0], found["letters"] is not None) for found in _WORD.finditer(text)]
+    return {word for word, letters in words if letters}, {word for word, letters in words if not letters}
 
 
 class Chunk:
     """Consecutive lines; a removed one is None until the file is compacted."""
 
-    __slots__ = ("chars", "counts", "kept", "lines", "live", "lower", "lowered", "number", "seqs")
+    __slots__ = ("chars", "kept", "lines", "live", "lower", "lowered", "number", "seqs")
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -30,7 +45,6 @@ class Chunk:
         self.seqs: list[int] = []
         self.live = 0
         self.chars = 0
-        self.counts: dict[str, int] = {}
         self.lowered: list[str] = []
         """Lower-cased lines of the chunk that is being filled; a full one has only `lower`."""
         self.lower: str | None = None
@@ -44,13 +58,7 @@ class Chunk:
         self.lowered.append(line.lower())
         self.live += 1
         self.chars += len(line) + 1
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop what was derived from the lines."""
         self.lower = None
-        if self.counts:
-            self.counts = {}
 
     @property
     def full(self) -> bool:
@@ -84,17 +92,9 @@ class Chunk:
             end, last = start, last - 1
 
     def count(self, query: str) -> int:
-        known = self.counts.get(query)
-        if known is not None:
-            return known
+        """How many live lines contain `query` (lower case)."""
         text = self.text()
-        found = 0
-        if query in text:
-            found = sum([query in line for line in text.split("\n")])
-        if len(self.counts) >= CACHED_COUNTS:
-            self.counts = {}
-        self.counts[query] = found
-        return found
+        return sum([query in line for line in text.split("\n")]) if query in text else 0
 
 
 Slot = tuple[Chunk, int]
@@ -113,10 +113,16 @@ class Lines:
         self.live = 0
         self.size = 0
         self._chunks: list[Chunk | None] = []
-        self._index: dict[str, int] = {}
         self._oldest = 0
         self._slots = 0
-        self._vocabulary: str | None = None
+        self._index: dict[str, int] = {}
+        """Word -> a bit for every full chunk that holds it."""
+        self._letters = self._digits = "\n"
+        """The words of the index, each between newlines: a search in this finds parts of words."""
+        self._absent: dict[str, int] = {}
+        """Query -> a bit for every full chunk that is known not to hold it."""
+        self._counted: dict[str, tuple[int, int]] = {}
+        """Query -> how many of the first full chunks were counted, and what was found in them."""
 
     def add(self, line: str, size: int, seq: int) -> Slot:
         """Add a line of `size` bytes at the end. `seq` orders lines across files."""
@@ -137,7 +143,9 @@ class Lines:
         chunk, i = slot
         chunk.lines[i] = None
         chunk.live -= 1
-        chunk.forget()
+        chunk.lower = None
+        if chunk is not self._chunks[-1]:
+            self._counted.clear()
         self.live -= 1
         self.size -= size
         if chunk.live == 0 and chunk is not self._chunks[-1]:
@@ -175,12 +183,31 @@ class Lines:
     def matches(self, query: str) -> Iterator[Slot]:
         """Where the lines that contain `query` (lower case, not empty) stand, newest first."""
         for chunk in self._candidates(query):
+            found = False
             for i in chunk.matches(query):
+                found = True
                 yield chunk, i
+            if not found:
+                self._note_absent(query, chunk)
 
     def count(self, query: str) -> int:
         """How many lines contain `query` (lower case, not empty)."""
-        return sum(chunk.count(query) for chunk in self._candidates(query))
+        if not self._chunks:
+            return 0
+        first, total = self._counted.get(query, (0, 0))
+        last = self._chunks[-1]
+        newest = last.count(query) if last is not None else 0
+        full = len(self._chunks) - 1
+        if first < full:
+            mask = self._mask(query) >> first << first
+            for chunk in self._chunks_of(mask):
+                found = chunk.count(query)
+                total += found
+                if not found:
+                    self._note_absent(query, chunk)
+            _forget_oldest(self._counted)
+            self._counted[query] = full, total
+        return newest + total
 
     def _candidates(self, query: str) -> Iterator[Chunk]:
         """Chunks that may hold `query`, newest first."""
@@ -188,7 +215,9 @@ class Lines:
             return
         if (last := self._chunks[-1]) is not None:
             yield last
-        mask = self._mask(query)
+        yield from self._chunks_of(self._mask(query))
+
+    def _chunks_of(self, mask: int) -> Iterator[Chunk]:
         while mask:
             number = mask.bit_length() - 1
             mask ^= 1 << number
@@ -196,31 +225,53 @@ class Lines:
             if chunk is not None:
                 yield chunk
 
+    def _note_absent(self, query: str, chunk: Chunk) -> None:
+        # Lines are added to the last chunk only, so what a full one does not hold it never will.
+        if chunk is not self._chunks[-1]:
+            if query not in self._absent:
+                _forget_oldest(self._absent)
+            self._absent[query] = self._absent.get(query, 0) | 1 << chunk.number
+
     def _mask(self, query: str) -> int:
         """A bit for every full chunk that may hold `query`: those that hold all its words."""
         mask = (1 << (len(self._chunks) - 1)) - 1
-        if self._vocabulary is None:
-            self._vocabulary = "\n".join(["", *self._index, ""])
-        vocabulary = self._vocabulary
-        for word in _WORD.findall(query):
-            # The first word of a query may be the end of a longer one, the last one the beginning.
-            holding = 0
-            at = vocabulary.find(word)
-            while at >= 0 and holding & mask != mask:
-                end = vocabulary.index("\n", at)
-                holding |= self._index[vocabulary[vocabulary.rindex("\n", 0, at) + 1 : end]]
-                at = vocabulary.find(word, end)
-            mask &= holding
+        mask &= ~self._absent.get(query, 0)
+        for found in _WORD.finditer(query):
+            # At its ends a query may begin or stop in the middle of a word.
+            before = "\n" if found.start() > 0 else ""
+            after = "\n" if found.end() < len(query) else ""
+            if before and after:
+                mask &= self._index.get(found[0], 0)
+            else:
+                mask &= self._holding(f"{before}{found[0]}{after}", found["letters"] is not None, mask)
             if not mask:
                 break
         return mask
 
+    def _holding(self, part: str, letters: bool, wanted: int) -> int:
+        """Chunks with a word that contains `part`; may stop early once it has all that are `wanted`."""
+        words = self._letters if letters else self._digits
+        holding = 0
+        at = words.find(part)
+        while at >= 0 and (holding & wanted) != wanted:
+            start = words.rindex("\n", 0, at + 1) + 1
+            end = words.index("\n", start)
+            holding |= self._index[words[start:end]]
+            at = words.find(part, end)
+        return holding
+
     def _seal(self, chunk: Chunk) -> None:
         """Index a chunk that is full."""
         index, bit = self._index, 1 << chunk.number
-        before = len(index)
-        for word in set(_WORD.findall(chunk.text())):
-            index[word] = index.get(word, 0) | bit
+        letters, digits = _words(chunk.text())
+        self._letters += "".join([f"{word}\n" for word in letters if word not in index])
+        self._digits += "".join([f"{word}\n" for word in digits if word not in index])
+        for words in (letters, digits):
+            for word in words:
+                index[word] = index.get(word, 0) | bit
         chunk.lowered = []
-        if len(index) != before:
-            self._vocabulary = None
+
+
+def _forget_oldest(remembered: dict) -> None:
+    while len(remembered) >= REMEMBERED:
+        del remembered[next(iter(remembered))]
