@@ -166,7 +166,7 @@ async def play(
                     await listener.stepped(job, game, memory, record)
         finally:
             writer.close()
-        memory.flush()
+            memory.close()
     result = EpisodeResult(
         task=job.task,
         seed=job.seed,
