@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import shutil
 import tempfile
@@ -69,7 +70,7 @@ def _download(url: str, path: Path, progress: Callable[[int, int], None] | None)
                 file.write(block)
                 if progress is not None:
                     progress(received, total)
-    except (urllib.error.URLError, TimeoutError, ConnectionError, ValueError) as error:
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise BoxobanError(
             f"cannot fetch Boxoban levels from {url}: {reason}. Without them levels are generated. "

@@ -54,7 +54,7 @@ def _carve(source: random.Random, size: int) -> frozenset[Cell]:
 
 
 def _play_backwards(source: random.Random, floor: frozenset[Cell], pulls: int):
-    """Boxes, goals, player and solution after about `pulls` pulls; None when a box is left on a goal."""
+    """Boxes, goals, player and solution after about `pulls` pulls; None when a goal is left occupied."""
     cells = sorted(floor)
     goals = tuple(source.sample(cells, BOXES))
     boxes = set(goals)
@@ -70,11 +70,12 @@ def _play_backwards(source: random.Random, floor: frozenset[Cell], pulls: int):
         box, direction, way = source.choice(same if same and source.random() < 0.7 else options)
         dx, dy = _MOVES[direction]
         stand = (box[0] - dx, box[1] - dy)
-        undone += [_OPPOSITE[step] for step in way]
+        if undone:  # walking after the last push is no part of a solution
+            undone += [_OPPOSITE[step] for step in way]
         undone.append(direction)
         boxes = boxes - {box} | {stand}
         pulled, player = stand, (stand[0] - dx, stand[1] - dy)
-    if boxes & set(goals):
+    if boxes & set(goals) or player in goals:
         return None
     return boxes, goals, player, tuple(reversed(undone))
 

@@ -56,7 +56,7 @@ class BoxobanEnv(MiniHackNavigation):
 
 def _description(level: Level) -> str:
     """The level in NetHack's language for special levels."""
-    floor = "\n".join(level.rows).translate(str.maketrans({"#": "F", " ": ".", "$": ".", "@": "."}))
+    floor = "\n".join(level.rows).translate(str.maketrans("# $@", "F..."))
     writer = LevelGenerator(map=floor, lit=True, flags=("noteleport", "premapped"), solidfill=" ")
     for cell in level.find("$"):
         writer.add_boulder(cell)

@@ -33,9 +33,7 @@ class NetHack(NleGame):
 
     default_action = "esc"
 
-    def __init__(
-        self, task: str = TASKS[0], max_steps: int | None = None, no_progress_limit: int | None = 150
-    ) -> None:
+    def __init__(self, task: str = TASKS[0], max_steps: int | None = None, no_progress_limit: int | None = 150) -> None:
         if task not in TASKS:
             raise ValueError(f"no NetHack task {task!r}; there is {', '.join(TASKS)}")
         text = resources.files(__package__).joinpath("instructions.txt").read_text("utf-8").strip()

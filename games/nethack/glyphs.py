@@ -134,7 +134,7 @@ _FIRST = ("boom ", "shield ", "swallow ", "scroll ", "worthless piece ", "unknow
 
 
 def plural(noun: str) -> str:
-    """The plural as nle-language-wrapper forms it, right or wrong ("lichs", "seaweedes" never occur to it)."""
+    """The plural as nle-language-wrapper forms it, right ("dwarves") or wrong ("lichs")."""
     if not noun or noun.endswith(_UNCHANGED):
         return noun
     if noun in _WHOLE:

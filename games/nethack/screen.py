@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from games.protocol import Screen, Span
@@ -49,7 +51,7 @@ def _row(line: np.ndarray, shades: np.ndarray, cursor: int) -> tuple[Span, ...]:
         breaks |= {cursor, cursor + 1}
     edges = sorted(breaks)
     spans = []
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         style = _STYLES[shades[start]]
         spans.append((text[start:end], f"{style} {_CURSOR}" if start == cursor else style))
     return tuple(spans)
