@@ -17,6 +17,7 @@ import re
 import time
 import urllib.error
 import urllib.request
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
@@ -101,6 +102,7 @@ class LiteLLM:
     async def complete(self, messages: Sequence[Message]) -> Reply:
         """One reply. Raises `ModelUnavailable` or `ContextTooLong`; see the protocol."""
         litellm = _litellm()
+        _in_use.add(self)
         started = time.perf_counter()
         for attempt in range(1, self._patience.attempts + 1):
             try:
@@ -127,9 +129,14 @@ class LiteLLM:
         raise AssertionError("the last attempt either answered or failed")
 
     async def close(self) -> None:
-        """Close LiteLLM's connections; another model that still needs them opens its own again."""
-        if _litellm.cache_info().currsize:
-            await _litellm().close_litellm_async_clients()
+        """Close LiteLLM's connections, once no other model of this process uses them."""
+        if self not in _in_use:
+            return
+        _in_use.discard(self)
+        if not _in_use:
+            litellm = _litellm()
+            await litellm.close_litellm_async_clients()
+            litellm.in_memory_llm_clients_cache.flush_cache()  # else the next model would be given a closed one
 
     def _key(self) -> str | None:
         # The OpenAI client refuses to speak without a key, even to a server that wants none.
@@ -216,6 +223,10 @@ def scrub(text: str, *secrets: str | None) -> str:
     return text
 
 
+_in_use: weakref.WeakSet[LiteLLM] = weakref.WeakSet()
+"""Models that have asked something and were not closed: LiteLLM's connections are shared by all of them."""
+
+
 class _Malformed(Exception):
     """The server answered, but not with a completion. Worth another try: proxies do that when overloaded."""
 
@@ -269,7 +280,8 @@ def _worth_another_try(error: Exception) -> bool:
     status = getattr(error, "status_code", None)
     if not isinstance(status, int):
         return False
-    return status in (408, 409, 425, 429) or status >= 500
+    # Below 400: the server was content with itself, but what it sent is no completion.
+    return status in (408, 409, 425, 429) or status >= 500 or status < 400
 
 
 def _wait_seconds(error: Exception, attempt: int, patience: Patience) -> float:

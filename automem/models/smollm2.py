@@ -24,6 +24,8 @@ CONTEXT_TOKENS = 8192
 CONVERSION = 1
 """Raised when the conversion itself changes, so that older folders are made again."""
 
+CONVERTER = (sys.executable, "-m", "automem.models.smollm2")
+
 DEFAULT_MAX_TOKENS = 96
 STOPS = ("=== STEP", "--- 1. ")
 """Where a small model begins to invent the next observation or the results of its own operations."""
@@ -67,7 +69,7 @@ def ensure_converted() -> Path:
         shutil.rmtree(draft, ignore_errors=True)
         # In a process of its own: torch stays out of the process that plays, and its memory is given back.
         done = subprocess.run(
-            [sys.executable, "-m", "automem.models.smollm2", str(source), str(draft)],
+            [*CONVERTER, str(source), str(draft)],
             env=os.environ | {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSITY": "error"},
             cwd=Path(__file__).resolve().parents[2],
             capture_output=True,

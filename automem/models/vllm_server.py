@@ -36,6 +36,9 @@ LOG = "server.log"
 START_SECONDS = {"cpu": 300.0, "gpu": 900.0}
 """How long a server may take to come up; a large model on GPUs loads for minutes."""
 
+BUSY_SECONDS = 10.0
+"""How long a server that was up before is waited for: it may be busy."""
+
 _PORT_TAKEN = "address already in use"
 
 
@@ -336,11 +339,8 @@ def _launch(config: ServerConfig, folder: Path, command: tuple[str, ...], linger
 
 
 def _wait_until_up(server: Attached, deadline: float) -> bool:
-    """True once it serves the model by its name; False when it ended or `deadline` (Unix time) passed.
-
-    A server that was up before gets at least 10 s: it may be busy.
-    """
-    deadline = max(deadline, time.time() + 10)
+    """True once it serves the model by its name; False when it ended or `deadline` (Unix time) passed."""
+    deadline = max(deadline, time.time() + BUSY_SECONDS)
     while server.alive() and time.time() < deadline:
         try:
             models = json.loads(_get(f"{server.api_base}/models"))["data"]
