@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import sys
 import tomllib
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -102,13 +106,21 @@ class MiniHack(NleGame):
 
 def _simulator(spec: dict[str, str]) -> type:
     """The environment class of a task."""
-    with warnings.catch_warnings():  # minihack imports pkg_resources, which says it is deprecated
-        warnings.simplefilter("ignore")
+    with _without_inflect(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # minihack imports pkg_resources, which says it is deprecated
         import minihack  # noqa: F401
+    module, _, name = spec.get("class", "games.minihack.boxoban_env:BoxobanEnv").partition(":")
+    return getattr(importlib.import_module(module), name)
 
-        if "boxoban" in spec:
-            from games.minihack.boxoban_env import BoxobanEnv
 
-            return BoxobanEnv
-        module, _, name = spec["class"].partition(":")
-        return getattr(importlib.import_module(module), name)
+@contextmanager
+def _without_inflect() -> Iterator[None]:
+    """Import minihack without inflect: seconds in every process, for a wiki look-up that no game uses."""
+    if "inflect" in sys.modules:
+        yield
+        return
+    sys.modules["inflect"] = ModuleType("inflect")
+    try:
+        yield
+    finally:
+        del sys.modules["inflect"]

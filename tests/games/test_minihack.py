@@ -12,11 +12,12 @@ from games import boxoban
 from games.minihack import TASKS, MiniHack
 from games.nethack.actions import nethack_keys
 
-BALROG_NAMES = frozenset(
-    "north east south west northeast southeast southwest northwest".split()
-    + [f"far {way}" for way in "north east south west northeast southeast southwest northwest".split()]
-    + "up down wait more apply close open eat force kick loot pickup pray puton quaff search zap".split()
+WAYS = ("north", "east", "south", "west", "northeast", "southeast", "southwest", "northwest")
+OTHERS = (
+    *("up", "down", "wait", "more", "apply", "close", "open", "eat", "force", "kick", "loot"),
+    *("pickup", "pray", "puton", "quaff", "search", "zap"),
 )
+BALROG_NAMES = frozenset((*WAYS, *(f"far {way}" for way in WAYS), *OTHERS))
 """The actions that BALROG has words for in MiniHack."""
 
 
@@ -162,7 +163,7 @@ def test_global_random_state_is_neither_used_nor_changed(task: str) -> None:
     texts = []
     for state in (1, 2):
         random.seed(state)
-        np.random.seed(state)  # noqa: NPY002
+        np.random.seed(state)
         before, before_numpy = random.getstate(), np.random.get_state()[1].tolist()
         texts.append(game.reset(42).text)
         game.step("north")

@@ -187,15 +187,19 @@ def test_ordinary_message_is_the_first_line() -> None:
     assert screen_message(_tty("", "----")) == ""
 
 
-raw_arrays = st.integers(0, 2**32 - 1).map(np.random.default_rng).map(
-    lambda source: {
-        "glyphs": source.integers(-(2**15), 2**15, (21, 79)).astype(np.int16),
-        "blstats": source.integers(-(2**63), 2**63, 27, dtype=np.int64),
-        "tty_chars": source.integers(0, 256, (24, 80)).astype(np.uint8),
-        "tty_cursor": source.integers(0, 256, 2).astype(np.uint8),
-        "inv_strs": source.integers(0, 256, (55, 80)).astype(np.uint8),
-        "inv_letters": source.integers(0, 256, 55).astype(np.uint8),
-    }
+raw_arrays = (
+    st.integers(0, 2**32 - 1)
+    .map(np.random.default_rng)
+    .map(
+        lambda source: {
+            "glyphs": source.integers(-(2**15), 2**15, (21, 79)).astype(np.int16),
+            "blstats": source.integers(-(2**63), 2**63, 27, dtype=np.int64),
+            "tty_chars": source.integers(0, 256, (24, 80)).astype(np.uint8),
+            "tty_cursor": source.integers(0, 256, 2).astype(np.uint8),
+            "inv_strs": source.integers(0, 256, (55, 80)).astype(np.uint8),
+            "inv_letters": source.integers(0, 256, 55).astype(np.uint8),
+        }
+    )
 )
 
 
