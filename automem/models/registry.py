@@ -25,7 +25,12 @@ def check(name: str) -> None:
 
 
 def make_model(
-    name: str, sampling: Sampling | None = None, *, api_base: str | None = None, api_key: str | None = None
+    name: str,
+    sampling: Sampling | None = None,
+    *,
+    api_base: str | None = None,
+    api_key: str | None = None,
+    processes: int = 0,
 ) -> Model:
     """The model of this name. Nothing is contacted or started before its `ready`.
 
@@ -35,6 +40,8 @@ def make_model(
         api_base: address of the server, for ``provider/model``; default ``$AUTOMEM_API_BASE``,
             else the provider's own.
         api_key: default what LiteLLM finds in the environment.
+        processes: for ``scripted``, whose thinking is our own work: how many processes share it;
+            0 does it in this one.
 
     Raises:
         UnknownModel: no model has this name.
@@ -43,7 +50,7 @@ def make_model(
     if name == SCRIPTED:
         from automem.models.scripted.model import Scripted
 
-        return Scripted()
+        return Scripted(processes=processes)
     if name == SMOLLM2:
         from automem.models import smollm2
         from automem.models.served import Served

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 
 from automem.models.litellm_model import LiteLLM, Patience
@@ -43,7 +44,11 @@ class Served:
         async with self._starting:
             if self._client is not None:
                 return
-            self._server = await asyncio.to_thread(lambda: attach(self._config()))
+            stop = threading.Event()
+            try:
+                self._server = await asyncio.to_thread(lambda: attach(self._config(), stop=stop))
+            finally:
+                stop.set()  # when we are cancelled (Ctrl-C), the thread must not wait on
             client = LiteLLM(
                 f"hosted_vllm/{self._server.served_name}",
                 self._sampling,

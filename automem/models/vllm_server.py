@@ -145,7 +145,13 @@ class Attached:
         self.release()
 
 
-def attach(config: ServerConfig, *, command: tuple[str, ...] = (), linger_seconds: float | None = None) -> Attached:
+def attach(
+    config: ServerConfig,
+    *,
+    command: tuple[str, ...] = (),
+    linger_seconds: float | None = None,
+    stop: threading.Event | None = None,
+) -> Attached:
     """Hold a running server of this configuration; starts it when there is none. Blocks until it answers.
 
     Args:
@@ -153,9 +159,11 @@ def attach(config: ServerConfig, *, command: tuple[str, ...] = (), linger_second
         command: started instead of vLLM, for tests; ``--port`` and the other flags are added.
         linger_seconds: how long the server stays after its last user;
             default ``$AUTOMEM_VLLM_LINGER``, else 0.
+        stop: once set, waiting ends within a second, and so does a server that was just started.
 
     Raises:
-        ModelUnavailable: vLLM is not installed, or did not come up; the message ends with its log's tail.
+        ModelUnavailable: vLLM is not installed, or did not come up (the message ends with its
+            log's tail), or `stop` was set.
     """
     if not command and vllm_variant() is None:
         raise ModelUnavailable(
@@ -166,7 +174,8 @@ def attach(config: ServerConfig, *, command: tuple[str, ...] = (), linger_second
     folder = cache_dir() / "servers" / f"{config.served_name.replace('/', '_')}-{config.key()}"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with exclusive(folder / keepalive.LOCK):
-        return _running(folder) or _start(config, folder, command, linger)
+        stop = stop or threading.Event()
+        return _running(folder, stop) or _start(config, folder, command, linger, stop)
 
 
 def vllm_variant() -> str | None:
@@ -264,7 +273,7 @@ def _cores() -> str:
     return ",".join(map(str, allowed if len(allowed) <= 3 else allowed[:-1]))
 
 
-def _running(folder: Path) -> Attached | None:
+def _running(folder: Path, stop: threading.Event) -> Attached | None:
     """A hold on the server of this folder, None when there is none. Call with the lock held."""
     try:
         state = json.loads((folder / keepalive.STATE).read_text())
@@ -273,24 +282,28 @@ def _running(folder: Path) -> Attached | None:
     except (OSError, ValueError):
         return None
     server = Attached(pipe, state, folder, started=False)
-    if _wait_until_up(server, state["deadline"]):
+    if _wait_until_up(server, state["deadline"], stop):
         return server
     server.release()
     return None
 
 
-def _start(config: ServerConfig, folder: Path, command: tuple[str, ...], linger: float) -> Attached:
+def _start(
+    config: ServerConfig, folder: Path, command: tuple[str, ...], linger: float, stop: threading.Event
+) -> Attached:
     """Start the server and wait until it answers. Call with the lock held."""
     for attempt in (1, 2, 3):
         server = _launch(config, folder, command, linger)
         try:
-            if _wait_until_up(server, time.time() + START_SECONDS[vllm_variant() or "cpu"]):
+            if _wait_until_up(server, time.time() + START_SECONDS[vllm_variant() or "cpu"], stop):
                 return server
         except BaseException:
             server.release()
             raise
         slow = server.alive()
         server.release()
+        if stop.is_set():
+            raise ModelUnavailable(f"starting vLLM for {config.served_name} was stopped")
         tail = _tail(server.log)
         # A free port was chosen, but somebody else may have taken it before the server did.
         if slow or attempt == 3 or _PORT_TAKEN not in tail.lower():
@@ -338,17 +351,17 @@ def _launch(config: ServerConfig, folder: Path, command: tuple[str, ...], linger
     return Attached(writing, state, folder, started=True)
 
 
-def _wait_until_up(server: Attached, deadline: float) -> bool:
-    """True once it serves the model by its name; False when it ended or `deadline` (Unix time) passed."""
+def _wait_until_up(server: Attached, deadline: float, stop: threading.Event) -> bool:
+    """True once it serves the model by its name; False when it ended, `deadline` (Unix time) is past or `stop` is set."""
     deadline = max(deadline, time.time() + BUSY_SECONDS)
-    while server.alive() and time.time() < deadline:
+    while server.alive() and time.time() < deadline and not stop.is_set():
         try:
             models = json.loads(_get(f"{server.api_base}/models"))["data"]
             if any(model["id"] == server.served_name for model in models):
                 return True
         except (OSError, ValueError, KeyError, TypeError):
             pass
-        time.sleep(0.1)
+        stop.wait(0.1)
     return False
 
 

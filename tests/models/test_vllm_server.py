@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -226,6 +227,22 @@ def test_a_server_that_never_answers_is_given_up_and_ended(plan: Plan, monkeypat
     monkeypatch.setattr(vllm_server, "BUSY_SECONDS", 1.0)
     with pytest.raises(ModelUnavailable, match="did not answer in time"):
         start()
+    all_gone(*plan.pids())
+
+
+def test_waiting_can_be_stopped(plan: Plan) -> None:
+    plan.set(silent=True)
+    stop = threading.Event()
+
+    def once_it_runs() -> None:
+        eventually(plan.file.with_suffix(".pids").exists, "the stand-in runs")
+        stop.set()
+
+    thread = threading.Thread(target=once_it_runs)
+    thread.start()
+    with pytest.raises(ModelUnavailable, match="was stopped"):
+        attach(CONFIG, command=COMMAND, stop=stop)
+    thread.join()
     all_gone(*plan.pids())
 
 
