@@ -44,10 +44,8 @@ def describe(raw: Mapping[str, np.ndarray], message: str | None = None) -> Obser
     Returns:
         long-term: message, what is in view, cursor, screen; short-term: inventory.
     """
-    tty = raw["tty_chars"].tobytes()
-    columns = raw["tty_chars"].shape[1]
     if message is None:
-        message = screen_message(tty, columns)
+        message = screen_message(raw["tty_chars"].tobytes(), raw["tty_chars"].shape[1])
     glyphs = np.ascontiguousarray(raw["glyphs"], dtype=np.int16).reshape(-1).view(np.uint16)
     x, y = _player(raw["blstats"])
     row, column = (int(v) for v in raw["tty_cursor"])
@@ -56,9 +54,10 @@ def describe(raw: Mapping[str, np.ndarray], message: str | None = None) -> Obser
         f"message:\n{message}\n\n"
         f"language observation:\n{_view(glyphs, x, y, names)}\n\n"
         f"cursor:\n{_cursor(glyphs, x, y, column, row - 1, names)}\n(x={column}, y={row})\n\n"
-        f"map:\n{_screen(tty, columns)}\n"
+        f"map:\n{_screen(raw['tty_chars'])}\n"
     )
-    return Observation(long_term, f"inventory:\n{_inventory(raw['inv_strs'], raw['inv_letters'])}\n")
+    items = _inventory(raw["inv_strs"].tobytes(), raw["inv_letters"].tobytes(), raw["inv_strs"].shape[1])
+    return Observation(long_term, f"inventory:\n{items}\n")
 
 
 def screen_message(tty: bytes, columns: int = 80) -> str:
@@ -103,23 +102,22 @@ def _is_page_number(line: bytes) -> bool:
     return at >= 2 and line[at - 2 : at - 1] == b"(" and line[at + 5 : at + 6] == b")"
 
 
-def _screen(tty: bytes, columns: int) -> str:
+def _screen(tty_chars: np.ndarray) -> str:
     """The rows of the screen below the first one, each ended by a newline."""
-    text = tty.decode("latin-1")
-    rows = "".join([f"{text[i : i + columns]}\n" for i in range(0, len(text), columns)])
-    return rows.partition("\n")[2]
+    rows, columns = tty_chars.shape
+    lines = np.full((rows, columns + 1), ord("\n"), dtype=np.uint8)
+    lines[:, :columns] = tty_chars
+    return lines.tobytes().decode("latin-1").partition("\n")[2]
 
 
-def _inventory(strings: np.ndarray, letters: np.ndarray) -> str:
-    """One line an item, ``a: an uncursed dagger``, up to the first empty slot."""
-    slots = letters.tobytes()
-    count = slots.find(b"\0")
-    width = strings.shape[1]
-    text = strings.tobytes()
+@lru_cache(maxsize=256)
+def _inventory(strings: bytes, letters: bytes, width: int) -> str:
+    """One line an item, ``a: an uncursed dagger``, up to the first empty slot. Cached: it seldom changes."""
+    count = letters.find(b"\0")
     lines = []
-    for i in range(count if count >= 0 else len(slots)):
-        end = text.find(b"\0", i * width)
-        lines.append(b"%c: %b" % (slots[i], text[i * width : end if end >= 0 else len(text)]))
+    for i in range(count if count >= 0 else len(letters)):
+        end = strings.find(b"\0", i * width)
+        lines.append(b"%c: %b" % (letters[i], strings[i * width : end if end >= 0 else len(strings)]))
     return b"\n".join(lines).decode("latin-1")
 
 
@@ -200,32 +198,45 @@ def _view(glyphs: np.ndarray, x: int, y: int, names: GlyphNames) -> str:
 
 def _lines(things: list[tuple[int, int]], names: GlyphNames) -> list[str]:
     """Things of one name and distance on one line, those that are alone in their direction first."""
-    groups: dict[tuple[int, int], dict[int, int]] = {}
+    groups: dict[tuple[int, int], list[int]] = {}
     for rank, name in things:
-        distance, direction = divmod(rank, len(_DIRECTIONS))
-        counts = groups.setdefault((name, distance), {})
-        counts[direction] = counts.get(direction, 0) + 1
+        groups.setdefault((name, rank // len(_DIRECTIONS)), []).append(rank)
 
-    order: list[tuple[str, int]] = []
-    directions: dict[tuple[str, int], list[int]] = {}
-    for (name, distance), counts in groups.items():
-        alone = [direction for direction, count in counts.items() if count == 1]
-        several = [direction for direction, count in counts.items() if count > 1]
-        for noun, where in ((names.names[name], alone), (names.plurals[name], several)):
-            if where:
-                # A plural that equals its singular ("iron shoes") replaces the singular's directions:
-                # the original shows the same line twice.
-                order.append((noun, distance))
-                directions[noun, distance] = where
-    return [f"{noun} {_DISTANCES[distance]} {_listed(directions[noun, distance])}" for noun, distance in order]
+    crowded = False
+    lines: list[tuple[str, tuple[int, ...]]] = []
+    for (name, _), ranks in groups.items():
+        if len(ranks) == len(set(ranks)):
+            lines.append((names.names[name], tuple(ranks)))
+            continue
+        crowded = True
+        alone, several = _by_number(ranks)
+        if alone:
+            lines.append((names.names[name], alone))
+        lines.append((names.plurals[name], several))
+    if crowded:
+        # A plural that equals its singular ("iron shoes") takes over the singular's line: the
+        # original shows it twice.
+        last = {(noun, ranks[0] // len(_DIRECTIONS)): ranks for noun, ranks in lines}
+        lines = [(noun, last[noun, ranks[0] // len(_DIRECTIONS)]) for noun, ranks in lines]
+    return [f"{noun} {_places(ranks)}" for noun, ranks in lines]
 
 
-def _listed(directions: list[int]) -> str:
-    """``north``, ``north and east``, ``north, east, and south``."""
-    words = [_DIRECTIONS[i] for i in directions]
+def _by_number(ranks: list[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ranks that occur once, and those that occur more often, in order."""
+    counts = dict.fromkeys(ranks, 0)
+    for rank in ranks:
+        counts[rank] += 1
+    return tuple(r for r, n in counts.items() if n == 1), tuple(r for r, n in counts.items() if n > 1)
+
+
+@lru_cache(maxsize=4096)
+def _places(ranks: tuple[int, ...]) -> str:
+    """``near north``, ``near north and east``, ``near north, east, and south``: ranks of one distance."""
+    distance = _DISTANCES[ranks[0] // len(_DIRECTIONS)]
+    words = [_DIRECTIONS[rank % len(_DIRECTIONS)] for rank in ranks]
     if len(words) <= 2:
-        return " and ".join(words)
-    return f"{', '.join(words[:-1])}, and {words[-1]}"
+        return f"{distance} {' and '.join(words)}"
+    return f"{distance} {', '.join(words[:-1])}, and {words[-1]}"
 
 
 def _cursor(glyphs: np.ndarray, x: int, y: int, column: int, row: int, names: GlyphNames) -> str:
@@ -237,5 +248,4 @@ def _cursor(glyphs: np.ndarray, x: int, y: int, column: int, row: int, names: Gl
     name = names.names[names.on_map.take(glyphs[cell], mode="clip")]
     if dx == dy == 0:
         return f"Yourself a {name}"
-    distance, direction = divmod(_offset(dx, dy), len(_DIRECTIONS))
-    return f"{_DISTANCES[distance]} {_DIRECTIONS[direction]} {name}"
+    return f"{_places((_offset(dx, dy),))} {name}"
