@@ -145,6 +145,7 @@ class _Reply:
         self.done_span: tuple[int, int] | None = None
         self.action: str | None = None
         self.action_span: tuple[int, int] | None = None
+        self.ended = False
         self.fenced = False
         self.name = ""
         self.start = self.body = 0
@@ -152,24 +153,21 @@ class _Reply:
         self.first_fence = self.last_fence = self.after_fence = 0
 
     def read(self) -> Parsed:
-        ended = False
         for tag in self.vocabulary.token.finditer(self.text):
-            if tag["fence"]:
+            kind = tag.lastgroup or ""
+            if kind == "fence":
                 self._fence(tag)
                 continue
-            name = (tag["exact"] or tag["barred"] or tag["bare"]).upper()
-            closing = bool(tag["slash"] or tag["slash2"])
+            name = tag[kind].upper()
+            closing = kind != "exact" and (tag["slash"] or tag["slash2"])
             if name == "END" or name in _CHAT_ENDS or (closing and name == self.name):
-                ended = bool(self.name) and self._close(tag.start(), tag.end())
-            elif closing:
-                continue
-            else:
-                ended = bool(self.name) and self._close(tag.start(), None)
-                if not ended:
-                    self.name, self.start, self.body, self.fences = name, tag.start(), tag.end(), 0
-            if ended:
+                self._close(tag.start(), tag.end())
+            elif not closing:
+                self._close(tag.start(), None)
+                self.name, self.start, self.body, self.fences = name, tag.start(), tag.end(), 0
+            if self.ended:
                 break
-        if self.name and not ended:
+        if not self.ended:
             self._close(len(self.text), None)
         if self.dropped:
             self.errors.append(f"{self.dropped} more errors like these")
@@ -191,14 +189,16 @@ class _Reply:
         self.fences += 1
         self.last_fence, self.after_fence = tag.span()
 
-    def _close(self, stop: int, after: int | None) -> bool:
-        """End the open block before `stop`; `after` is where its END tag ends. True if the phase ended."""
+    def _close(self, stop: int, after: int | None) -> None:
+        """End the open block, if any, before `stop`; `after` is where its END tag ends."""
+        if not self.name:
+            return
         stop = self._without_fence(stop, after)
         body = self.text[self.body : stop]
         span = (self.start, self.body + len(body.rstrip()) if after is None else after)
         name, self.name = self.name, ""
         self._take(name, body.strip(), span)
-        return name in ("ACTION", "DONE")
+        self.ended = name in ("ACTION", "DONE")
 
     def _without_fence(self, stop: int, after: int | None) -> int:
         """Where the body ends once a code fence that belongs around the block is left out."""
@@ -225,11 +225,11 @@ class _Reply:
 
     def _take(self, name: str, body: str, span: tuple[int, int]) -> None:
         if name not in self.vocabulary.enabled:
-            self._error(lambda: self._unknown(name))
+            self._error(self._unknown, name)
             return
         operation = OPERATIONS.get(name)
-        if operation is not None and operation.phase not in ("both", self.phase):
-            self._error(lambda: _wrong_phase(operation))
+        if operation is not None and not self._now(operation):
+            self._error(_wrong_phase, operation)
             return
         if name == "DONE":
             self.done_span = span
@@ -237,28 +237,27 @@ class _Reply:
         args = _split(name, body)
         wrong = argument_problem(operation, args) if operation is not None else None
         if wrong is not None:
-            self._error(lambda: f"{name}: {wrong}. Write {OPERATIONS[name].usage}")
+            self._error(_wrong_argument, OPERATIONS[name], wrong)
         elif name == "ACTION":
             self.action, self.action_span = args[0], span
         else:
             self.ops.append(Op(name, args, span))
 
-    def _error(self, line: Callable[[], str]) -> None:
+    def _error(self, line: Callable[..., str], *about: object) -> None:
         if len(self.errors) < MAX_ERRORS:
-            self.errors.append(line())
+            self.errors.append(line(*about))
         else:
             self.dropped += 1
 
     def _unknown(self, name: str) -> str:
-        end = "DONE" if self.phase == LOG else "ACTION"
-        usable = [
-            other
-            for other in (*OPERATIONS, *sorted(self.vocabulary.enabled - OPERATIONS.keys()))
-            if other in self.vocabulary.enabled
-            and (other not in OPERATIONS or OPERATIONS[other].phase in ("both", self.phase))
-        ]
+        enabled = self.vocabulary.enabled
+        built_in = [o.name for o in OPERATIONS.values() if o.name in enabled and o.effect != "end" and self._now(o)]
+        usable = [*built_in, *sorted(enabled - OPERATIONS.keys()), "DONE" if self.phase == LOG else "ACTION"]
         what = "is not enabled here" if name in OPERATIONS else "is no operation"
-        return f"{one_line(name, 40)} {what}, nothing was run for it. Use {', '.join(usable or [end])}"
+        return f"{one_line(name, 40)} {what}, nothing was run for it. Use {', '.join(usable)}"
+
+    def _now(self, operation: Operation) -> bool:
+        return operation.phase in ("both", self.phase)
 
 
 def _wrong_phase(operation: Operation) -> str:
@@ -267,3 +266,7 @@ def _wrong_phase(operation: Operation) -> str:
     if operation.name == "DONE":
         return f"DONE was not run: it finishes LOG. In PLAN commit with {OPERATIONS['ACTION'].usage}"
     return f"{operation.name} was not run: memory can be changed in LOG only. In PLAN read, then commit with ACTION"
+
+
+def _wrong_argument(operation: Operation, wrong: str) -> str:
+    return f"{operation.name}: {wrong}. Write {operation.usage}"
