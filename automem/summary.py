@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any
 
-from scipy import stats
+from scipy.special import ndtri, stdtrit
 
 from automem.episode import EpisodeResult
 from automem.executor import Outcome
@@ -23,7 +23,7 @@ def interval(values: Sequence[float]) -> tuple[float, float] | None:
         return None
     mean, error = _mean(values), standard_error(values)
     assert error is not None
-    reach = float(stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * error
+    reach = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * error
     return max(0.0, mean - reach), min(1.0, mean + reach)
 
 
@@ -97,7 +97,7 @@ def _pooled(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
         error, reach = None, None
     else:
         error = math.sqrt(math.fsum(e * e for e in errors)) / len(errors)
-        z = float(stats.norm.ppf((1 + CONFIDENCE) / 2))
+        z = float(ndtri((1 + CONFIDENCE) / 2))
         reach = (max(0.0, mean - z * error), min(1.0, mean + z * error))
     if len(parts) == 1:
         reach = parts[0]["interval"]

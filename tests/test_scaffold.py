@@ -32,7 +32,7 @@ def test_roots_load_and_say_what_they_are(ref: str) -> None:
     loaded = scaffold.load(ref)
     assert loaded.ref == ref
     assert loaded.schema.limits.result_chars == 2000
-    assert any(file.kind == "log" and "{observation}" in file.entry for file in loaded.schema.files)
+    assert any(file.kind == "log" and ("{observation}" in file.entry or "{seen}" in file.entry) for file in loaded.schema.files)
 
 
 @pytest.mark.parametrize("path", ["scaffold.toml", "prompts/plan.j2", "files/goals.txt"])
