@@ -656,7 +656,7 @@ def test_many_lines_are_found_wherever_they_stand(sign: str) -> None:
         "p 59",
         "ree6",
         "nothing",
-        ", ",
+        ",1",
         "5,9",
     ):
         for _ in range(2):
