@@ -352,7 +352,7 @@ def _launch(config: ServerConfig, folder: Path, command: tuple[str, ...], linger
 
 
 def _wait_until_up(server: Attached, deadline: float, stop: threading.Event) -> bool:
-    """True once it serves the model by its name; False when it ended, `deadline` (Unix time) is past or `stop` is set."""
+    """True once it serves the model by its name; False when it ended, `deadline` (Unix time) is past or `stop` set."""
     deadline = max(deadline, time.time() + BUSY_SECONDS)
     while server.alive() and time.time() < deadline and not stop.is_set():
         try:

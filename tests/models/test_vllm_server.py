@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from automem.models import vllm_server
+from automem.models.keepalive import descendants
 from automem.models.protocol import ModelUnavailable
 from automem.models.vllm_server import Attached, LoraSlots, PrefixCache, ServerConfig, attach, environment, flags
 
@@ -173,12 +174,13 @@ def test_a_dead_server_is_replaced(plan: Plan) -> None:
     first.release()
 
 
-def test_a_killed_keeper_takes_the_server_along(plan: Plan) -> None:
+@pytest.mark.parametrize("which", ["outer", "inner"])
+def test_a_killed_keeper_takes_all_of_the_server_along(plan: Plan, which: str) -> None:
     with start() as server:
-        pid, engine = plan.pids()
-        os.kill(server.keeper, signal.SIGKILL)
-        all_gone(server.keeper, pid)
-        os.kill(engine, signal.SIGKILL)  # of the stand-in; vLLM's own engine ends with its parent
+        family = [server.keeper, *descendants(server.keeper)]
+        assert set(plan.pids()) < set(family)
+        os.kill(family[["outer", "inner"].index(which)], signal.SIGKILL)
+        all_gone(*family)
         assert not server.alive()
 
 
