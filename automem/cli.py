@@ -66,7 +66,7 @@ Scaffold = Annotated[
 ModelName = Annotated[
     str, typer.Option("--model", help="scripted, smollm2, or provider/model as LiteLLM names it.", show_default=True)
 ]
-ApiBase = Annotated[str, typer.Option("--api-base", help="URL of an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.")]
+ApiBase = Annotated[str, typer.Option("--api-base", envvar="AUTOMEM_API_BASE", help="URL of an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.")]
 Temperature = Annotated[float, typer.Option("--temperature", min=0.0, max=2.0, help="0 is greedy.")]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=0, help="Tokens of one reply; 0: the model's own default.")]
 Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode at most, instead of the suite's.")]
@@ -210,7 +210,7 @@ def games_fetch(
     """Fetch the official Boxoban levels once."""
     from games import boxoban
 
-    destination = boxoban.fetch(folder) if folder is not None else boxoban.fetch()
+    destination = boxoban.fetch(folder, progress=lambda line: console.print(line, highlight=False))
     console.print(f"official Boxoban levels are in {destination}")
 
 
@@ -247,10 +247,11 @@ def _evaluate(request, view, workers: int) -> None:
 def main() -> None:
     """Entry point of the `automem` command."""
     from automem.models.protocol import ModelError
+    from games.boxoban import BoxobanError
 
     try:
         app()
-    except (UserError, ModelError, games.UnknownTask, suites.UnknownSuite, suites.BadSeeds) as error:
+    except (UserError, ModelError, games.UnknownTask, suites.UnknownSuite, suites.BadSeeds, BoxobanError) as error:
         errors.print(f"[bold red]automem:[/bold red] {_plain(error)}", highlight=False, soft_wrap=True)
         sys.exit(EXIT_USER)
     except BrokenPipeError:

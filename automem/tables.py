@@ -19,9 +19,9 @@ def summary(data: dict[str, Any]) -> Table:
     """A run's summary: progression with its interval, and behaviour, per task and overall."""
     note = "" if data["complete"] else f" (incomplete: {len(data['failed'])} episodes failed)"
     table = Table(title=f"{data['run']}, model {data['model']}{note}", title_justify="left")
-    columns = ("task", "episodes", "progression %", "95 % interval", "steps", "tokens/step", "duplicate writes %")
-    for name in (*columns, "empty searches %"):
-        table.add_column(name, justify="left" if name == "task" else "right")
+    table.add_column("task", overflow="fold")
+    for name in ("episodes", "progression\n%", "95 %\ninterval", "steps", "tokens\n/step", "duplicate\nwrites %", "empty\nsearches %"):
+        table.add_column(name, justify="right", no_wrap=True)
     for task, row in data["per_task"].items():
         facts = f" ({', '.join(row['facts'])})" if row["facts"] else ""
         table.add_row(f"{task}{facts}", *_figures(row, f"{row['mean_steps']:.0f}"))
@@ -37,7 +37,7 @@ def _figures(row: dict[str, Any], steps: str) -> tuple[str, ...]:
     return (
         str(row["episodes"]),
         percent(row["progression"]),
-        "-" if interval is None else f"{percent(interval[0])} to {percent(interval[1])}",
+        "-" if interval is None else f"{percent(interval[0], 1)}–{percent(interval[1], 1)}",
         steps,
         f"{tokens:.0f}",
         percent(behaviour["duplicate_write_share"], 1),
