@@ -1,0 +1,58 @@
+# `make` or `make help` lists what there is. `make demo` and `make test` set everything up themselves.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format play eval runs doctor bench clean
+
+# The first Python that is new enough: `command -v` alone would also find shims that start nothing.
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := $(or $(AUTOMEM_VENV),.venv)/bin
+
+TASK ?= crafter
+SUITE ?= smoke
+MODEL ?= scripted
+EXTRAS ?=
+ARGS ?=
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo "  TASK=$(TASK) SUITE=$(SUITE) MODEL=$(MODEL) can be given, and ARGS for further options,"
+	@echo "  e.g. make play TASK=nethack MODEL=smollm2 ARGS='--watch --steps 20'"
+
+setup: ## everything installed into .venv, once (EXTRAS=train for the training libraries)
+	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and not found; give it as PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) scripts/setup.py $(EXTRAS)
+
+demo: setup ## play each game in the terminal, ending with a table: start here
+	@$(BIN)/automem demo
+
+test: setup lint ## lint, types and all tests
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: setup ## style and types only
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: setup ## bring the style in order
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+play: setup ## watch one episode of TASK
+	@$(BIN)/automem play $(TASK) --model $(MODEL) --watch $(ARGS)
+
+eval: setup ## play a SUITE and store the run
+	@$(BIN)/automem eval $(SUITE) --model $(MODEL) $(ARGS)
+
+runs: setup ## the runs so far
+	@$(BIN)/automem runs
+
+doctor: setup ## what can run here, what is missing and how to get it
+	@$(BIN)/automem doctor
+
+bench: setup ## the speed measurements, one after another
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+clean: ## what tests and tools left behind; keeps .venv and runs
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
