@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import time
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -296,6 +297,7 @@ def test_quotas_refuse_and_keep_what_is_there(folder: Path) -> None:
     run(memory, "APPEND", "more.txt", "12345")
     run(memory, "DELETE", "facts.txt")
     run(memory, "CREATE", "fourth.txt")
+    run(memory, "APPEND", "fourth.txt", "x" * 19)
 
 
 def test_limits_must_make_sense() -> None:
@@ -335,6 +337,14 @@ def file_of_same_size(path: Path) -> None:
     os.utime(path, ns=(1, 1))
 
 
+def twin(path: Path) -> None:
+    times = path.stat()
+    twin = path.with_name("twin")
+    twin.write_text("x" * (times.st_size - 1) + "\n")
+    os.utime(twin, ns=(times.st_atime_ns, times.st_mtime_ns))
+    twin.rename(path)
+
+
 def removed_file(path: Path) -> None:
     path.unlink()
 
@@ -355,7 +365,7 @@ def pipe(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "attack", [changed_file, file_of_same_size, removed_file, link_to_a_secret, hard_link_to_a_secret, pipe]
+    "attack", [changed_file, file_of_same_size, twin, removed_file, link_to_a_secret, hard_link_to_a_secret, pipe]
 )
 @pytest.mark.parametrize("name", ["notes.txt", "facts.txt"])
 @pytest.mark.parametrize("write", [True, False])
@@ -378,6 +388,22 @@ def test_what_somebody_else_did_is_told_and_undone(
     assert not (folder / name).is_symlink()
     assert secret.read_text() == "secret\n"
     assert memory.flush() == []
+
+
+def test_in_a_large_folder_every_file_that_is_written_is_looked_at(memory: Memory, folder: Path) -> None:
+    for number in range(100):
+        run(memory, "APPEND", f"{number}.txt", "one")
+    memory.flush()
+    for number in (0, 33, 99):
+        (folder / f"{number}.txt").write_text("changed\n")
+        run(memory, "APPEND", f"{number}.txt", "two")
+        (warning,) = memory.flush()
+        assert warning.startswith(f"{number}.txt")
+        assert on_disk(folder) == memory.snapshot()
+    (folder / "50.txt").write_text("changed\n")
+    assert [line for _ in range(10) for line in memory.flush()] == [
+        "50.txt was changed by someone else; written again as the agent knows it"
+    ]
 
 
 def test_a_file_that_somebody_puts_there_is_told_once_and_never_read(memory: Memory, folder: Path) -> None:
@@ -670,6 +696,23 @@ def test_many_lines_are_found_wherever_they_stand(sign: str) -> None:
             assert run(memory, "COUNT", "facts.txt", query).found == len(latest)
             run(memory, "APPEND", "notes.txt", "one more line")
             left.append("one more line")
+        if expected:
+            run(memory, "DELETE", "notes.txt", expected[0])
+            left.remove(expected[0])
+            assert run(memory, "COUNT", "notes.txt", query).found == len(expected) - 1
+
+
+def test_what_was_replaced_or_dropped_takes_no_room() -> None:
+    memory = Memory(None, FILES)
+    tracemalloc.start()
+    try:
+        for number in range(20_000):
+            run(memory, "UPSERT", "facts.txt", f"{number % 3}", f"value {number}")
+            run(memory, "APPEND", "recent.txt", f"line {number}")
+            memory.flush()
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_old_folder_is_as_fast_as_a_new_one(folder: Path) -> None:

@@ -88,6 +88,7 @@ def test_a_fence_inside_an_argument_stays() -> None:
     assert parsed(f"<|APPEND|>a|{code}<|END|>") == [("APPEND", ("a", code))]
     assert parsed(f"<|APPEND|>a|{code}") == [("APPEND", ("a", code))]
     assert parsed(f"```\n<|APPEND|>a|{code}<|END|>\n```") == [("APPEND", ("a", code))]
+    assert parsed("```\n<|APPEND|>a|begin:\n```\n<|END|>\n```") == [("APPEND", ("a", "begin:\n```"))]
 
 
 @pytest.mark.parametrize(
