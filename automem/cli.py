@@ -208,9 +208,13 @@ def games_fetch(
     folder: Annotated[Path | None, typer.Option("--folder", help="Where to put them; the user's cache by default.")] = None,
 ) -> None:
     """Fetch the official Boxoban levels once."""
+    from rich.progress import DownloadColumn, Progress
+
     from games import boxoban
 
-    destination = boxoban.fetch(folder, progress=lambda line: console.print(line, highlight=False))
+    with Progress(*Progress.get_default_columns(), DownloadColumn(), console=console) as shown:
+        bar = shown.add_task("fetching", total=None)
+        destination = boxoban.fetch(folder, lambda got, of: shown.update(bar, completed=got, total=of or None))
     console.print(f"official Boxoban levels are in {destination}")
 
 

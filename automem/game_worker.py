@@ -19,6 +19,7 @@ import traceback
 from typing import Any
 
 import games
+from games.boxoban import BoxobanError
 
 LENGTH = struct.Struct(">I")
 
@@ -31,7 +32,7 @@ def serve(connection: socket.socket) -> None:
         number, verb, arguments = pickle.loads(stream.read(LENGTH.unpack(header)[0]))
         try:
             reply: tuple[bool, Any] = (True, _answer(playing, number, verb, arguments))
-        except games.InvalidAction as error:
+        except (games.InvalidAction, BoxobanError, ModuleNotFoundError) as error:
             reply = (False, error)
         except Exception as error:
             reply = (False, RuntimeError(f"{type(error).__name__}: {error}\n{traceback.format_exc()}"))

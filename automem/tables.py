@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from automem.runs import Run
@@ -16,11 +17,11 @@ def percent(value: float | None, digits: int = 2) -> str:
 
 
 def summary(data: dict[str, Any]) -> Table:
-    """A run's summary: progression with its interval, and behaviour, per task and overall."""
+    """A run's summary: progression (score) with its interval, and behaviour, per task and overall."""
     note = "" if data["complete"] else f" (incomplete: {len(data['failed'])} episodes failed)"
-    table = Table(title=f"{data['run']}, model {data['model']}{note}", title_justify="left")
-    table.add_column("task", overflow="fold")
-    for name in ("episodes", "progression\n%", "95 %\ninterval", "steps", "tokens\n/step", "duplicate\nwrites %", "empty\nsearches %"):
+    table = Table(title=f"{data['run']}, model {data['model']}{note}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("task", overflow="fold", min_width=20)
+    for name in ("n", "score\n%", "95 %\ninterval", "steps", "tokens\n/step", "dupl.\nwrites %", "empty\nsearch %"):
         table.add_column(name, justify="right", no_wrap=True)
     for task, row in data["per_task"].items():
         facts = f" ({', '.join(row['facts'])})" if row["facts"] else ""
