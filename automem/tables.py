@@ -19,12 +19,20 @@ def percent(value: float | None, digits: int = 2) -> str:
 def summary(data: dict[str, Any]) -> Table:
     """A run's summary: progression (score) with its interval, and behaviour, per task and overall."""
     note = "" if data["complete"] else f" (incomplete: {len(data['failed'])} episodes failed)"
-    table = Table(title=f"{data['run']}, model {data['model']}{note}", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("task", overflow="fold", min_width=20)
-    for name in ("n", "score\n%", "95 %\ninterval", "steps", "tokens\n/step", "dupl.\nwrites %", "empty\nsearch %"):
+    table = Table(
+        title=f"{data['run']}, model {data['model']}{note}",
+        title_justify="left",
+        caption="dupl.: share of writes that wrote what stood there; empty: share of searches that found nothing",
+        caption_justify="left",
+        box=SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
+    )
+    table.add_column("task", overflow="fold")
+    for name in ("n", "score\n%", "95 %\ninterval", "steps", "tokens\n/step", "dupl.\n%", "empty\n%"):
         table.add_column(name, justify="right", no_wrap=True)
     for task, row in data["per_task"].items():
-        facts = f" ({', '.join(row['facts'])})" if row["facts"] else ""
+        facts = "".join(f"\n  {fact}" for fact in row["facts"])
         table.add_row(f"{task}{facts}", *_figures(row, f"{row['mean_steps']:.0f}"))
     table.add_section()
     table.add_row("overall", *_figures(data["overall"], ""), style="bold")
