@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from automem.models.scripted.crafter.rules import ANY, BIT, COLLECT, DIRECTIONS, EDGE, SEEN, WALKABLE
+from automem.models.scripted.crafter.rules import ANY, BIT, COLLECT, EDGE, SEEN, WALKABLE
 from automem.models.scripted.crafter.world import Cell, World
 
-REACH = 18
+REACH = 15
 """Cells to each side that a plan looks at."""
-_SIDE = 2 * REACH + 1
-_CENTRE = REACH * _SIDE + REACH
-_STEPS = ((-_SIDE, (-1, 0)), (-1, (0, -1)), (1, (0, 1)), (_SIDE, (1, 0)))
+SIDE = 2 * REACH + 3
+"""Cells of a side of the flat lists: one more than the reach to each side, closed, spares checks of bounds."""
+CENTRE = (REACH + 1) * SIDE + REACH + 1
+STEPS: tuple[tuple[int, Cell], ...] = ((-SIDE, (-1, 0)), (-1, (0, -1)), (1, (0, 1)), (SIDE, (1, 0)))
+"""Difference of positions in the flat lists -> unit step."""
 
 NEVER = 999
 """Cost of a cell that cannot be entered."""
@@ -31,65 +33,29 @@ class Ground:
     def __init__(self, world: World, x: int, y: int, tools: frozenset[str], dangers: Mapping[Cell, int]) -> None:
         """`tools`: carried items that matter; `dangers`: cell -> cost added, e.g. of a zombie near it."""
         self.x, self.y = x, y
-        self.bits: list[int] = world.window(x, y, REACH).ravel().tolist()
-        price = _prices(tools)
-        costs = []
-        for bits in self.bits:
-            cost = price.get(bits)
-            if cost is None:
-                cost = price[bits] = _price(bits, tools)
-            costs.append(cost)
+        window = world.window(x, y, REACH + 1).copy()
+        window[0, :] = window[-1, :] = window[:, 0] = window[:, -1] = EDGE
+        self.bits: list[int] = window.ravel().tolist()
+        self.costs = list(map(_prices(tools).__getitem__, self.bits))
         for (cx, cy), more in dangers.items():
             i = self.index(cx, cy)
             if i is not None:
-                costs[i] = min(NEVER, costs[i] + more)
-        for delta, _ in _STEPS:
+                self.costs[i] = min(NEVER, self.costs[i] + more)
+        for delta, _ in STEPS:
             # The next step must be safe for certain; further cells will be better known before they are reached.
-            if self.bits[_CENTRE + delta] & BIT["lava"]:
-                costs[_CENTRE + delta] = NEVER
-        self.costs = costs
-        self._search()
+            if self.bits[CENTRE + delta] & BIT["lava"]:
+                self.costs[CENTRE + delta] = NEVER
+        self.far, self._came = _search(self.costs)
 
     def index(self, x: int, y: int) -> int | None:
         """Position of a cell in the flat lists, or None when it is further than `REACH` away."""
         dx, dy = x - self.x, y - self.y
-        return (dx + REACH) * _SIDE + dy + REACH if abs(dx) <= REACH and abs(dy) <= REACH else None
+        return CENTRE + dx * SIDE + dy if abs(dx) <= REACH and abs(dy) <= REACH else None
 
     def cell(self, i: int) -> Cell:
         """The cell of a position in the flat lists."""
-        dx, dy = divmod(i, _SIDE)
-        return self.x + dx - REACH, self.y + dy - REACH
-
-    def _search(self) -> None:
-        """Cheapest cost from the player to every cell, by buckets of equal cost."""
-        far = [NEVER] * len(self.costs)
-        came: list[int] = [-1] * len(self.costs)
-        far[_CENTRE] = 0
-        buckets: list[list[int]] = [[] for _ in range(LIMIT + 1)]
-        buckets[0].append(_CENTRE)
-        costs = self.costs
-        order: list[int] = []
-        deltas = (-_SIDE, -1, 1, _SIDE)
-        last_row = _SIDE - 1
-        for reached in range(LIMIT + 1):
-            for i in buckets[reached]:
-                if far[i] != reached:
-                    continue
-                order.append(i)
-                row = i % _SIDE
-                for delta in deltas:
-                    j = i + delta
-                    if not 0 <= j < len(costs) or (row == 0 and delta == -1) or (row == last_row and delta == 1):
-                        continue
-                    cost = reached + costs[j]
-                    if cost < far[j] and cost <= LIMIT:
-                        far[j] = cost
-                        came[j] = i
-                        buckets[cost].append(j)
-        self.far = far
-        self._came = came
-        self.order = order
-        """Positions that can be reached, nearest first (a position may appear twice)."""
+        dx, dy = divmod(i, SIDE)
+        return self.x + dx - REACH - 1, self.y + dy - REACH - 1
 
     def cost_to(self, x: int, y: int) -> int:
         """Cost of the way to a cell, entering it."""
@@ -101,29 +67,27 @@ class Ground:
         i = self.index(x, y)
         if i is None:
             return NEVER
-        return min((self.far[i + d] for d, _ in _STEPS if 0 <= i + d < len(self.far)), default=NEVER)
+        far = self.far
+        return min(far[i - SIDE], far[i - 1], far[i + 1], far[i + SIDE])
 
     def step_to(self, x: int, y: int) -> tuple[int, int] | None:
         """First unit step of the way to a cell; None when it is here or cannot be reached."""
         i = self.index(x, y)
-        if i is None or i == _CENTRE:
+        if i is None or i == CENTRE or self.far[i] >= NEVER:
             return None
-        if self.far[i] >= NEVER:
-            return None
-        while self._came[i] != _CENTRE:
+        while self._came[i] != CENTRE:
             i = self._came[i]
-        return next(step for delta, step in _STEPS if _CENTRE + delta == i)
+        return next(step for delta, step in STEPS if CENTRE + delta == i)
 
     def step_beside(self, x: int, y: int) -> tuple[int, int] | None:
         """First unit step of the way to a cell and into it, though it may not be open; None if unreachable."""
         i = self.index(x, y)
         if i is None:
             return None
-        beside = [(self.far[i + d], i + d, step) for d, step in _STEPS if 0 <= i + d < len(self.far)]
-        cost, j, _ = min(beside, default=(NEVER, 0, (0, 0)))
+        cost, j = min((self.far[i + delta], i + delta) for delta, _ in STEPS)
         if cost >= NEVER:
             return None
-        if j == _CENTRE:
+        if j == CENTRE:
             return x - self.x, y - self.y
         return self.step_to(*self.cell(j))
 
@@ -133,13 +97,43 @@ class Ground:
         return best if best and best[0] < NEVER else None
 
 
+def _search(costs: list[int]) -> tuple[list[int], list[int]]:
+    """Cheapest cost from the centre to every cell, and the cell before it on the way; by buckets of equal cost."""
+    far = [LIMIT + 1] * len(costs)
+    came = [-1] * len(costs)
+    far[CENTRE] = 0
+    buckets: list[list[int]] = [[] for _ in range(LIMIT + 1)]
+    buckets[0].append(CENTRE)
+    for reached, bucket in enumerate(buckets):
+        for i in bucket:
+            if far[i] != reached:
+                continue
+            for j in (i - SIDE, i - 1, i + 1, i + SIDE):
+                cost = reached + costs[j]
+                if cost < far[j]:
+                    far[j] = cost
+                    came[j] = i
+                    buckets[cost].append(j)
+    return [cost if cost <= LIMIT else NEVER for cost in far], came
+
+
+class _Prices(dict[int, int]):
+    """Cost by set of materials, worked out when a set is first met."""
+
+    def __init__(self, tools: frozenset[str]) -> None:
+        super().__init__()
+        self.tools = tools
+
+    def __missing__(self, bits: int) -> int:
+        cost = self[bits] = _price(bits, self.tools)
+        return cost
+
+
 @lru_cache(maxsize=64)
-def _prices(tools: frozenset[str]) -> dict[int, int]:
-    """Cost by set of materials, filled as sets are met (a cache of `_price`)."""
-    return {}
+def _prices(tools: frozenset[str]) -> _Prices:
+    return _Prices(tools)
 
 
-@lru_cache(maxsize=4096)
 def _price(bits: int, tools: frozenset[str]) -> int:
     """What entering a cell costs that may be any of these materials."""
     if bits in (ANY, SEEN):
@@ -172,8 +166,3 @@ def _single(material: str, tools: frozenset[str]) -> int:
 def solid(bits: int) -> bool:
     """Whether a cell certainly cannot be walked into by anyone."""
     return not bits & WALKABLE
-
-
-def neighbours(x: int, y: int) -> list[Cell]:
-    """The four cells beside a cell."""
-    return [(x + dx, y + dy) for dx, dy in DIRECTIONS.values()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from automem.models.scripted.crafter.belief import Belief
-from automem.models.scripted.crafter.recall import ME, Memory, Operation, material_of, needs_marker
+from automem.models.scripted.crafter.recall import ASLEEP, ME, Memory, Operation, material_of, needs_marker
 from automem.models.scripted.crafter.rules import BIT, MATERIALS, NAME, REACH, WALKABLE
 from automem.models.scripted.crafter.scene import Scene, read_scene, short_inventory, short_seen, short_status
 from automem.models.scripted.crafter.shelves import Shelf, shelves
@@ -108,10 +108,11 @@ def _things(call: Call, shelf: Shelf, memory: Memory, belief: Belief, marked: bo
     changes.sort()
     operations = [_thing_entry(call, shelf, cell, what, belief.step) for _, _, cell, what in changes[:MOST_THINGS]]
     if marked:
-        if memory.marker and memory.marker[0] != (x0, y0):
-            operations.append(_thing_entry(call, shelf, memory.marker[0], "ground", belief.step))
-        me = f"{ME} facing {belief.track.facing or 'unknown'}"
-        if not memory.marker or memory.marker != ((x0, y0), belief.track.facing or "unknown"):
+        if memory.marker and memory.marker.place != (x0, y0):
+            operations.append(_thing_entry(call, shelf, memory.marker.place, "ground", belief.step))
+        me = f"{ME} facing {belief.track.facing or 'unknown'}, sees {short_seen(belief.scene)}"
+        me += ASLEEP if belief.scene.sleeping else ""
+        if memory.things.get((x0, y0)) != me:
             operations.append(_thing_entry(call, shelf, (x0, y0), me, belief.step))
     return [operation for operation in operations if operation is not None]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from automem.models.scripted.crafter.belief import Belief
 from automem.models.scripted.crafter.goals import DISCOUNT, Wish, dark, level, wishes
-from automem.models.scripted.crafter.ground import NEVER, REACH, Ground, solid
+from automem.models.scripted.crafter.ground import CENTRE, NEVER, REACH, SIDE, Ground, solid
 from automem.models.scripted.crafter.rules import (
     ANY,
     BIT,
@@ -42,11 +42,16 @@ def choose(belief: Belief) -> str:
     )
 
 
-def _ground(belief: Belief, *, hunting: str = "") -> Ground:
+def _ground(belief: Belief) -> Ground:
+    """The ground around, made once for a belief."""
+    if belief.ground is None:
+        belief.ground = _make_ground(belief)
+    return belief.ground
+
+
+def _make_ground(belief: Belief) -> Ground:
     dangers: dict[Cell, int] = {}
     for kind, own, beside in (("zombie", 8, 4), ("skeleton", 8, 2), ("cow", 6, 0), ("arrow", 6, 2)):
-        if kind == hunting:
-            continue
         cells = belief.creatures(kind)
         if len(cells) > 3:
             continue
@@ -132,11 +137,11 @@ def _place(belief: Belief) -> str | None:
         if (first or stones or metal) and not _close(belief, "table", 7):
             return "Place Table"
     elif stone > PLACE["furnace"]["stone"] - 1 and pickaxe >= 2 and not belief.near("furnace"):
-        if "place_furnace" not in belief.done or scene.has("iron"):
+        if belief.missing("place_furnace") or scene.has("iron"):
             return "Place Furnace"
-    if stone and "place_stone" not in belief.done and pickaxe >= 1:
+    if stone and belief.missing("place_stone") and pickaxe >= 1:
         return "Place Stone"
-    if scene.has("sapling") and front == BIT["grass"] and ("place_plant" not in belief.done):
+    if scene.has("sapling") and front == BIT["grass"] and "place_plant" not in belief.done:
         return "Place Plant"
     return None
 
@@ -261,9 +266,11 @@ def _known(belief: Belief, kind: str) -> tuple[list[Cell], int]:
 def _towards(belief: Belief, ground: Ground, target: Cell) -> str | None:
     """The first action on the way to something beyond the horizon."""
     best = None
-    for i in ground.order:
+    for i, cost in enumerate(ground.far):
+        if cost >= NEVER:
+            continue
         cx, cy = ground.cell(i)
-        score = ground.far[i] // 2 + 2 * (abs(cx - target[0]) + abs(cy - target[1]))
+        score = cost // 2 + 2 * (abs(cx - target[0]) + abs(cy - target[1]))
         if best is None or score < best[0]:
             best = (score, (cx, cy))
     return _walk(belief, ground.step_to(*best[1])) if best else None
@@ -306,23 +313,21 @@ def _errands(belief: Belief, ground: Ground) -> list[tuple[float, int, str]]:
 def _explore(belief: Belief) -> str | None:
     """Walk to where most of what was never seen comes into view for the way."""
     ground = _ground(belief)
-    side = 2 * REACH + 1
-    unseen = (belief.world.window(*belief.here, REACH) == ANY).astype(np.int32)
+    unseen = (np.array(ground.bits, np.int32).reshape(SIDE, SIDE) == ANY).astype(np.int32)
     rx, ry = SIGHT
-    total = np.zeros((side + 2 * rx + 1, side + 2 * ry + 1), np.int32)
-    total[rx + 1 : rx + 1 + side, ry + 1 : ry + 1 + side] = unseen
+    total = np.zeros((SIDE + 2 * rx + 1, SIDE + 2 * ry + 1), np.int32)
+    total[rx + 1 : rx + 1 + SIDE, ry + 1 : ry + 1 + SIDE] = unseen
     total = total.cumsum(0).cumsum(1)
-    total[rx + 1 + side :, :] = total[rx + side, :]
     w, h = 2 * rx + 1, 2 * ry + 1
-    gain = total[w : w + side, h : h + side] - total[:side, h : h + side] - total[w : w + side, :side] + total[:side, :side]
-    far = np.array(ground.far, np.float64).reshape(side, side)
+    gain = total[w:, h:] - total[:-w, h:] - total[w:, :-h] + total[:-w, :-h]
+    far = np.array(ground.far, np.float64).reshape(SIDE, SIDE)
     score = np.where(far < NEVER, gain / (far + 10.0), -1.0)
     if belief.facing:
         # Keep going rather than turn back.
         fx, fy = belief.facing
-        ahead = (np.arange(side) - REACH)[:, None] * fx + (np.arange(side) - REACH)[None, :] * fy
-        score = score * np.where(ahead > 0, 1.25, 1.0)
-    score[REACH, REACH] = -1.0
+        away = np.arange(SIDE) - REACH - 1
+        score *= np.where(away[:, None] * fx + away[None, :] * fy > 0, 1.25, 1.0)
+    score.flat[CENTRE] = -1.0
     best = int(score.argmax())
     if score.flat[best] <= 0:
         return None

@@ -23,10 +23,12 @@ LONG_WINDOW = 24
 LOG_WINDOW = 5
 """Steps that are enough to reckon one more."""
 ME = "player"
+ASLEEP = ", asleep"
+ASLEEP_STATUS = "h9 f9 d9 e0 asleep"
 
 Operation = tuple[str, ...]
 _TRUNCATED = re.compile(r"\[the newest|\[part of|\[the end")
-_MARKER = re.compile(rf"{ME} facing (\w+)$")
+_MARKER = re.compile(rf"{ME} facing (\w+), sees (.*)$")
 _SINCE = re.compile(r"plant since (\d+)$")
 
 
@@ -52,6 +54,7 @@ class Memory:
         counts: action -> how many entries of the trail name it.
         achieved: achievements written down; None where nothing says.
         planted: cell -> step.
+        marker: the player itself, as a map of things holds it where nothing else does.
     """
 
     memos: list[Memo] = field(default_factory=list)
@@ -60,7 +63,7 @@ class Memory:
     counts: dict[str, int] = field(default_factory=dict)
     achieved: frozenset[str] | None = None
     planted: dict[Cell, int] = field(default_factory=dict)
-    marker: tuple[Cell, str] | None = None
+    marker: Memo | None = None
 
     @property
     def newest(self) -> Memo | None:
@@ -115,7 +118,7 @@ def _place(memory: Memory) -> Cell | None:
     newest = memory.newest
     if newest is not None:
         return newest.place
-    return memory.marker[0] if memory.marker else None
+    return memory.marker.place if memory.marker else None
 
 
 # Trails and states.
@@ -252,7 +255,11 @@ def _find_marker(call: Call, shelf: Shelf, memory: Memory, ask) -> None:
         fields = shelf.line.read(line)
         found = fields and _MARKER.search(fields["what"])
         if found:
-            memory.marker = ((int(fields["x"]), int(fields["y"])), found[1])
+            memory.marker = Memo(
+                place=(int(fields["x"]), int(fields["y"])),
+                facing=found[1] if found[1] != "unknown" else None,
+                scene=scene_of(found[2].removesuffix(ASLEEP), ASLEEP_STATUS if found[2].endswith(ASLEEP) else ""),
+            )
 
 
 def _belongs(shelf: Shelf, name: str) -> bool:

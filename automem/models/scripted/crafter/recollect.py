@@ -13,6 +13,7 @@ from automem.models.scripted.reading import Call
 _EASY = frozenset(
     {"collect_drink", "eat_cow", "defeat_zombie", "defeat_skeleton", "wake_up", "collect_sapling", "place_plant"}
 )
+PLACING = {"Place Plant": "place_plant", "Place Stone": "place_stone", "Place Furnace": "place_furnace"}
 _EASY_BY = 200
 """Step by which what cannot be known is taken as done."""
 
@@ -31,6 +32,9 @@ def believe(call: Call, memory: Memory) -> Belief:
     belief.trail = tuple((x, y) for _, x, y, _, _ in looks)
     belief.cows = _cows(looks, call.step) if not now.nearest("cow") else ()
     belief.done = _done(call, memory, looks, now, belief.plants)
+    if memory.achieved is None:
+        told = {PLACING[action] for action in memory.counts if action in PLACING} | ({"wake_up"} if "Sleep" in memory.counts else set())
+        belief.unsure = (_EASY | {"place_stone", "place_furnace"}) - told - belief.done
     return belief
 
 
@@ -66,8 +70,7 @@ def _follow(call: Call, memory: Memory, world: World, now: Scene, start: bool) -
         track.scene = last.scene
         newest = last.step
     elif memory.marker is not None:
-        (track.x, track.y), facing = memory.marker
-        track.facing = facing if facing in DIRECTIONS else None
+        track.place(*memory.marker.place, memory.marker.facing, memory.marker.scene)
         newest = None
     else:
         run = _run(memory.memos, call.step)
@@ -188,11 +191,7 @@ def _done(call: Call, memory: Memory, looks: list[Look], now: Scene, plants: dic
     done |= achievements_implied(now)
     if plants:
         done |= {"place_plant", "collect_sapling"}
-    for action, achievement in (
-        ("Place Plant", "place_plant"),
-        ("Place Stone", "place_stone"),
-        ("Place Furnace", "place_furnace"),
-    ):
+    for action, achievement in PLACING.items():
         if memory.counts.get(action):
             done.add(achievement)
     if memory.counts.get("Sleep", 0) > 1 and not now.sleeping:

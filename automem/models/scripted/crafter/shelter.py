@@ -9,17 +9,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from automem.models.scripted.crafter.rules import BIT, DIRECTIONS, MOVE_OF
-from automem.models.scripted.crafter.ground import NEVER, Ground, solid
+from automem.models.scripted.crafter.ground import CENTRE, NEVER, SIDE, Ground, solid
+from automem.models.scripted.crafter.rules import BIT, DIRECTIONS, MOVE_OF, WALKABLE
 from automem.models.scripted.crafter.world import Cell, World
 
 _OPENABLE = BIT["stone"] | BIT["path"] | BIT["grass"] | BIT["sand"] | BIT["tree"] | BIT["coal"]
+_LAVA = BIT["lava"]
 _SQUARE = ((0, 0), (1, 0), (0, 1), (1, 1))
-_SHAPES: tuple[tuple[Cell, ...], ...] = tuple(
-    tuple((dx - ox, dy - oy) for dx, dy in shape)
-    for shape in (((0, 0), (1, 0)), ((0, 0), (0, 1)), _SQUARE)
-    for ox, oy in shape
+_SHAPES: tuple[tuple[Cell, ...], ...] = (((0, 0), (1, 0)), ((0, 0), (0, 1)), _SQUARE)
+_PLANS: tuple[tuple[tuple[int, ...], tuple[tuple[int, bool], ...]], ...] = tuple(
+    (
+        tuple(dx * SIDE + dy for dx, dy in shape),
+        tuple(
+            ((dx + sx) * SIDE + dy + sy, (dx - sx, dy - sy) in shape)
+            for dx, dy in shape
+            for sx, sy in DIRECTIONS.values()
+            if (dx + sx, dy + sy) not in shape
+        ),
+    )
+    for shape in _SHAPES
 )
+"""For each shape, in positions of `Ground`'s lists: its cells, and its walls, each with whether it can be faced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,48 +67,56 @@ def sealed(world: World, x: int, y: int, most: int = 9) -> bool:
 
 def best_shelter(world: World, ground: Ground, stones: int, can_dig: bool, reach: int = 3) -> Shelter | None:
     """The room that is closed soonest with the stones at hand, or None."""
-    best = None
-    for ax in range(-reach, reach + 1):
-        for ay in range(-reach + abs(ax), reach + 1 - abs(ax)):
-            x, y = ground.x + ax, ground.y + ay
-            way = ground.cost_to(x, y)
-            if way >= NEVER:
-                continue
-            for shape in _SHAPES:
-                room = _measure(world, frozenset((x + dx, y + dy) for dx, dy in shape), can_dig)
-                if room is None:
+    best: tuple[int, int, int] | None = None
+    bits, far = ground.bits, ground.far
+    for ax in range(-reach - 1, reach + 1):
+        for ay in range(-reach - 1, reach + 1):
+            corner = CENTRE + ax * SIDE + ay
+            for number, (cells, walls) in enumerate(_PLANS):
+                way = min([far[corner + cell] for cell in cells])
+                cost = way // 2 + (len(cells) == 4)
+                if way >= NEVER or (best is not None and cost >= best[0]):
                     continue
-                dug, gaps = room
-                if len(gaps) > stones + dug:
+                measured = _measure(bits, corner, cells, walls, can_dig)
+                if measured is None:
                     continue
-                cost = way // 2 + 2 * dug + 3 * len(gaps) + (1 if len(shape) == 4 else 0)
-                if best is None or cost < best.cost:
-                    best = Shelter(frozenset((x + dx, y + dy) for dx, dy in shape), gaps, cost, len(gaps))
-    return best
+                dug, gaps = measured
+                cost += 2 * dug + 3 * gaps
+                if gaps <= stones + dug and (best is None or cost < best[0]):
+                    best = (cost, corner, number)
+    if best is None:
+        return None
+    cost, corner, number = best
+    room = frozenset(ground.cell(corner + cell) for cell in _PLANS[number][0])
+    gaps = tuple(
+        ((x, y), (dx, dy))
+        for x, y in sorted(room)
+        for dx, dy in DIRECTIONS.values()
+        if (x + dx, y + dy) not in room and not solid(world.at(x + dx, y + dy))
+    )
+    return Shelter(room, gaps, cost, len(gaps))
 
 
-def _measure(world: World, cells: frozenset[Cell], can_dig: bool) -> tuple[int, tuple[tuple[Cell, Cell], ...]] | None:
+def _measure(
+    bits: list[int], corner: int, cells: tuple[int, ...], walls: tuple[tuple[int, bool], ...], can_dig: bool
+) -> tuple[int, int] | None:
     """Cells to dig and gaps to fill of a room; None where it cannot be made."""
-    dug = 0
-    gaps = []
-    for x, y in cells:
-        bits = world.at(x, y)
-        if bits & ~_OPENABLE:
+    dug = gaps = 0
+    for cell in cells:
+        there = bits[corner + cell]
+        if there & ~_OPENABLE:
             return None
-        if solid(bits):
+        if not there & WALKABLE:
             if not can_dig:
                 return None
             dug += 1
-        for step in DIRECTIONS.values():
-            beside = (x + step[0], y + step[1])
-            if beside in cells:
-                continue
-            wall = world.at(*beside)
-            if not solid(wall):
-                if (x - step[0], y - step[1]) not in cells or wall & BIT["lava"]:
-                    return None
-                gaps.append(((x, y), step))
-    return dug, tuple(gaps)
+    for wall, faced in walls:
+        there = bits[corner + wall]
+        if there & WALKABLE:
+            if not faced or there & _LAVA:
+                return None
+            gaps += 1
+    return dug, gaps
 
 
 def towards(shelter: Shelter, world: World, ground: Ground, facing: Cell | None) -> str | None:
