@@ -80,7 +80,6 @@ class LiteLLM:
         self.api_base = api_base.rstrip("/") if api_base else None
         self._api_key = api_key
         self._patience = patience or Patience()
-        self._priced = True
         self._parameters = _parameters(sampling)
 
     async def ready(self) -> None:
@@ -154,22 +153,13 @@ class LiteLLM:
                 prompt_tokens=usage.prompt_tokens,
                 completion_tokens=usage.completion_tokens,
                 cached_tokens=getattr(details, "cached_tokens", None) or 0,
-                cost=self._cost(response),
+                # By LiteLLM's price list; None where that has no price for this model.
+                cost=response._hidden_params.get("response_cost"),
                 seconds=seconds,
                 model=self.name,
             )
         except (AttributeError, IndexError, TypeError) as error:
             raise _Malformed("the server answered with something that is no completion") from error
-
-    def _cost(self, response: Any) -> float | None:
-        """US dollars by LiteLLM's price list; None once it turned out to know no price for this model."""
-        if not self._priced:
-            return None
-        try:
-            return float(_litellm().completion_cost(completion_response=response, model=self._litellm_name))
-        except Exception:  # it raises bare exceptions for models that it has no price of
-            self._priced = False
-            return None
 
     def _failure(self, error: Exception, attempt: int) -> ModelError | None:
         """What to tell a person about `error`, or None when another attempt is worth it."""
@@ -243,7 +233,6 @@ def _litellm() -> ModuleType:
 
     litellm.telemetry = False
     litellm.suppress_debug_info = True
-    litellm.turn_off_message_logging = True
     for logger in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "openai", "httpx"):
         logging.getLogger(logger).setLevel(logging.CRITICAL)
     return litellm
