@@ -6,14 +6,16 @@ nothing itself. Experience is no aim: deeper is.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from automem.models.scripted.nethack import questions
 from automem.models.scripted.nethack.keys import direction, key, walk
 from automem.models.scripted.nethack.notes import Past, failed_moves
 from automem.models.scripted.nethack.paths import Reach, ends, frontiers, reach
 from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, LAST_ROW, WIDTH, Screen
-from automem.models.scripted.nethack.terrain import AROUND, NAMES, OFFSETS, Terrain
+from automem.models.scripted.nethack.terrain import AROUND, DIAGONAL, NAMES, OFFSETS, Terrain
 
 PRAYER_PAUSE = 900
 """Turns between two prayers."""
@@ -21,7 +23,12 @@ PRAYER_PAUSE = 900
 FIRST_PRAYER = 120
 """Before this turn a god is not to be disturbed."""
 
-_SEARCH_COST = 12
+_PEACEFUL = re.compile(r"Really attack (?:the |)([^?]+?)\?")
+
+_SEARCH_COST = 15
+_WALL_DOUBT = 30
+_SPOTS = 14
+_DOUBT, _GIVE_UP = 4, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +45,20 @@ class Scene:
         return action in self.actions
 
     def ways(self) -> Reach:
-        """Where one can walk from here, leaving out moves that failed twice."""
-        failed = {move for move, times in failed_moves(self.past.recent).items() if times >= 1}
+        """Where one can walk from here, leaving out moves that failed just now."""
+        failed = frozenset(failed_moves(self.past.recent))
         straight = not self.has("northeast")
         return reach(self.terrain, self.screen.at, failed, straight)
 
 
 def urgent(screen: Screen, terrain: Terrain, last: str | None, actions: frozenset[str]) -> str | None:
-    """The action that needs no look at the notes: an answer, a counted key, a blow."""
+    """The action that needs no look at the notes: an answer, or the rest of a count."""
     if "Count:" in screen.message and not screen.here:
         return "search" if "search" in actions else None
     if questions.asks(screen):
         return questions.answer(screen, terrain, last, actions)
     if last == "1" and "5" in actions and "search" in actions:
         return "5"
-    if not low(screen):
-        return fight(screen, terrain, actions)
     return None
 
 
@@ -70,17 +75,22 @@ def decide(scene: Scene) -> str | None:
     for choose in (_stay_alive, _eat, _dig):
         if action := choose(scene):
             return action
-    if action := fight(screen, terrain, scene.actions):
+    if action := fight(scene):
         return action
     ways = scene.ways()
     return _to_stairs(scene, ways) or _kick(scene) or explore(scene, ways) or _search(scene, ways) or _anything(scene)
 
 
-def fight(screen: Screen, terrain: Terrain, actions: frozenset[str]) -> str | None:
-    """A blow at a monster that stands next to the player."""
-    for name in terrain.hostile:
-        cell = screen.at + OFFSETS[name]
-        if name in actions and not (NAMES[OFFSETS[name]].count("th") and len(name) > 5 and cell in terrain.doors):
+def fight(scene: Scene) -> str | None:
+    """A blow at a monster that stands next to the player and is not known to be peaceful."""
+    told = [scene.screen.message, *(m.text for m in scene.past.recent)]
+    peaceful = {name for text in told for name in _PEACEFUL.findall(text)}
+    for name, monster in scene.terrain.hostile.items():
+        offset = OFFSETS[name]
+        through_door = offset in DIAGONAL and (
+            scene.screen.at in scene.terrain.doors or scene.screen.at + offset in scene.terrain.doors
+        )
+        if name in scene.actions and monster not in peaceful and not through_door:
             return name
     return None
 
@@ -130,6 +140,8 @@ def _eat(scene: Scene) -> str | None:
     if not any(word in status for word in ("Hungry", "Weak", "Faint")):
         return None
     letter = questions.food(scene.screen)
+    if "don't have anything to eat" in scene.screen.message or any("anything to eat" in m.text for m in scene.past.recent):
+        letter = None
     if letter and scene.has("eat") and key(letter, scene.actions):
         return "eat"
     weak = "Weak" in status or "Faint" in status
@@ -194,8 +206,19 @@ def _kick(scene: Scene) -> str | None:
 
 
 def unvisited(scene: Scene, ways: Reach) -> list[int]:
-    """Places worth a visit, nearest first, as far as notes tell."""
-    return [cell for cell in frontiers(scene.terrain, ways) if not scene.past.visits.get(cell)]
+    """Places worth a visit, best first, as far as notes tell.
+
+    A place whose neighbour on the way was reached again and again, but never itself, is
+    probably out of reach: it comes last, and then not at all. So do boulders.
+    """
+    visits = scene.past.visits
+    ranked = []
+    for cell in frontiers(scene.terrain, ways):
+        tried = visits.get(ways.before[cell], 0)
+        if not visits.get(cell) and tried < _GIVE_UP:
+            ranked.append((tried >= _DOUBT, scene.terrain.cells[cell] == "`", ways.distance[cell], cell))
+    ranked.sort()
+    return [cell for *_, cell in ranked]
 
 
 def explore(scene: Scene, ways: Reach) -> str | None:
@@ -206,23 +229,28 @@ def explore(scene: Scene, ways: Reach) -> str | None:
 
 
 def search_spots(scene: Scene, ways: Reach) -> list[int]:
-    """Places where a hidden way on is likely, best first, before what was already searched counts."""
-    terrain = scene.terrain
+    """The likeliest places for a hidden way on, best first.
+
+    The order does not depend on where the player stands, so that the same places are
+    looked up, and compared, at every step of a walk between them.
+    """
+    return list(_spots(scene.terrain, ways)[:_SPOTS])
+
+
+@lru_cache(maxsize=32)
+def _spots(terrain: Terrain, ways: Reach) -> tuple[int, ...]:
     blind = set(ends(terrain, ways))
     scored = []
     taken: set[tuple[int, int]] = set()
-    for cell in ways.order:
-        distance = ways.distance[cell]
+    for cell in sorted(ways.order):
         x, y = cell % WIDTH, cell // WIDTH
         if cell in blind:
-            scored.append((distance, cell))
-            continue
-        beyond = _unknown_beyond(terrain, cell)
-        if beyond and (x // 4, y // 3) not in taken:
+            scored.append((0, cell))
+        elif (x // 4, y // 3) not in taken and (beyond := _unknown_beyond(terrain, cell)) >= 6:
             taken.add((x // 4, y // 3))
-            scored.append((distance + 26 - beyond, cell))
+            scored.append((_WALL_DOUBT - beyond, cell))
     scored.sort()
-    return [cell for _, cell in scored]
+    return tuple(cell for _, cell in scored)
 
 
 def _unknown_beyond(terrain: Terrain, cell: int) -> int:
@@ -248,11 +276,16 @@ def _search(scene: Scene, ways: Reach) -> str | None:
     if not scene.has("search"):
         return None
     searched = scene.past.searched
-    spots = search_spots(scene, ways)[:12]
+    spots = search_spots(scene, ways)
     if not spots:
         return _searching(scene)
-    order = {cell: i for i, cell in enumerate(spots)}
-    best = min(spots, key=lambda cell: (order[cell] + _SEARCH_COST * searched.get(cell, 0), cell))
+    blind = set(ends(scene.terrain, ways))
+
+    def cost(cell: int) -> int:
+        doubt = 0 if cell in blind else _WALL_DOUBT - _unknown_beyond(scene.terrain, cell)
+        return ways.distance[cell] + doubt + _SEARCH_COST * searched.get(cell, 0)
+
+    best = min(spots, key=lambda cell: (cost(cell), cell))
     if best == ways.start:
         return _searching(scene)
     return walk(ways.start, ways.path(best), scene.terrain, scene.actions, scene.last) or _searching(scene)

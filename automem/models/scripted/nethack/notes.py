@@ -54,7 +54,7 @@ class Past:
         recent: the newest moments, oldest first.
         visits: how often a cell is known to have been stood on.
         searched: how many search actions were made there.
-        asked: cells whose visits, or searches, were looked up.
+        asked: cells whose visits were looked up.
         prayed: the turn of the last prayer; None where none is known.
         plan: the text of a plan for the boulders.
         stairs: cells that are known to hold stairs down.
@@ -304,7 +304,8 @@ def _take_count(cell: int, searched: bool):
         count = int(found[0][:9])
         kept = past.searched if searched else past.visits
         kept[cell] = max(kept.get(cell, 0), count)
-        past.asked.add(cell)
+        if not searched:
+            past.asked.add(cell)
 
     return take
 
@@ -341,7 +342,7 @@ def failed_moves(recent: Sequence[Moment]) -> dict[tuple[int, int], int]:
     """Moves (from, to) of the newest moments that led nowhere, and how often."""
     failed: dict[tuple[int, int], int] = {}
     for earlier, later in zip(recent, recent[1:], strict=False):
-        offset = OFFSETS.get(later.action or "")
+        offset = OFFSETS.get((later.action or "").removeprefix("far "))
         if offset is None or earlier.at is None or earlier.at != later.at or earlier.level != later.level:
             continue
         text = later.text.lower()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import dataclass
+from functools import lru_cache
 
 from automem.models.scripted.nethack.screen import FIRST_ROW, LAST_ROW, WIDTH
 from automem.models.scripted.nethack.terrain import AROUND, BLOCKED, DIAGONAL, ORTHOGONAL, Terrain
@@ -11,9 +11,9 @@ from automem.models.scripted.nethack.terrain import AROUND, BLOCKED, DIAGONAL, O
 _FARTHEST = 400
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reach:
-    """What can be reached from a place.
+    """What can be reached from a place. Compared by identity, so that it can stand in caches.
 
     Attributes:
         start: where from.
@@ -37,8 +37,9 @@ class Reach:
         return way[::-1]
 
 
+@lru_cache(maxsize=32)
 def reach(
-    terrain: Terrain, start: int, blocked: Container[tuple[int, int]] = (), straight: bool = False
+    terrain: Terrain, start: int, blocked: frozenset[tuple[int, int]] = frozenset(), straight: bool = False
 ) -> Reach:
     """Cheapest ways from `start` to everywhere.
 
@@ -79,28 +80,31 @@ def reach(
     return Reach(start, unique, distance, before)
 
 
-def frontiers(terrain: Terrain, way: Reach) -> list[int]:
+@lru_cache(maxsize=32)
+def frontiers(terrain: Terrain, way: Reach) -> tuple[int, ...]:
     """Reachable places from which unknown squares may come into view, nearest first.
 
     Two kinds: the edge of a dark or half-seen room, and the end of something narrow (a
     corridor, a doorway, a maze). Whether the end was visited already cannot be seen on the map.
     """
-    return [cell for cell in way.order if cell != way.start and _is_frontier(terrain, cell)]
+    return tuple(cell for cell in way.order if cell != way.start and _is_frontier(terrain, cell))
 
 
-def ends(terrain: Terrain, way: Reach) -> list[int]:
+@lru_cache(maxsize=32)
+def ends(terrain: Terrain, way: Reach) -> tuple[int, ...]:
     """Reachable narrow places that lead nowhere, nearest first, the start included."""
-    return [cell for cell in way.order if _is_narrow(terrain, cell) and _groups(terrain, cell) <= 1]
+    return tuple(cell for cell in way.order if _is_narrow(terrain, cell) and _groups(terrain, cell) <= 1)
 
 
 def _is_frontier(terrain: Terrain, cell: int) -> bool:
     cells = terrain.cells
-    unknown = [n for d in AROUND if _on_map(n := cell + d) and cells[n] == " "]
-    if not unknown or (cell in terrain.closed and len(unknown) < 3):
+    row = cell // WIDTH
+    if not (FIRST_ROW < row < LAST_ROW and 0 < cell % WIDTH < WIDTH - 1):
         return False
-    if _is_narrow(terrain, cell):
-        return _groups(terrain, cell) <= 1
-    return True
+    around = cells[cell - WIDTH - 1 : cell - WIDTH + 2] + cells[cell - 1 : cell + 2] + cells[cell + WIDTH - 1 : cell + WIDTH + 2]
+    if " " not in around:
+        return False
+    return not _is_narrow(terrain, cell) or _groups(terrain, cell) <= 1
 
 
 def _is_narrow(terrain: Terrain, cell: int) -> bool:
@@ -127,7 +131,3 @@ def _groups(terrain: Terrain, cell: int) -> int:
             group.extend(joined)
             near = [other for other in near if other not in joined]
     return count
-
-
-def _on_map(cell: int) -> bool:
-    return FIRST_ROW <= cell // WIDTH <= LAST_ROW and 0 < cell % WIDTH < WIDTH - 1

@@ -22,9 +22,7 @@ def asks(screen: Screen) -> bool:
     return (
         not screen.here
         or "--More--" in message
-        or "In what direction" in message
-        or message.endswith(("]", "?", "] (n)", "] (y)", "] (q)"))
-        or "What do you want to" in message
+        or "Where do you want to travel" in message
     )
 
 
@@ -37,7 +35,7 @@ def answer(screen: Screen, terrain: Terrain, last: str | None, actions: frozense
     if "In what direction" in message or "what direction" in message:
         return _direction(screen, terrain, last, actions) or give_up
     if "want to eat" in message:
-        return _letter(food(screen), message, actions) or give_up
+        return _letter(food(screen, _choices(message)), message, actions) or give_up
     if "want to use or apply" in message:
         return _letter(digger(screen) or horn(screen), message, actions) or give_up
     if "want to zap" in message:
@@ -57,12 +55,19 @@ def answer(screen: Screen, terrain: Terrain, last: str | None, actions: frozense
     return give_up or ("more" if "more" in actions else None)
 
 
-def food(screen: Screen) -> str | None:
-    """The letter of something to eat, the most filling first."""
+def _choices(message: str) -> str:
+    """Letters that a question offers: "ac-f" of "[ac-f or ?*]", spelt out."""
+    found = _CHOICES.search(message)
+    offered = found[1].removesuffix(" or ?*") if found else ""
+    return re.sub(r"(\w)-(\w)", lambda m: "".join(chr(c) for c in range(ord(m[1]), ord(m[2]) + 1)), offered)
+
+
+def food(screen: Screen, among: str | None = None) -> str | None:
+    """The letter of something to eat, the most filling first; `among` limits the letters."""
     edible = [
         (letter, item)
         for letter, item in screen.inventory.items()
-        if _FOOD.search(item) and not any(word in item for word in _BAD_FOOD)
+        if _FOOD.search(item) and not any(word in item for word in _BAD_FOOD) and (not among or letter in among)
     ]
     edible.sort(key=lambda pair: ("food ration" not in pair[1], "cram" not in pair[1], pair[0]))
     return edible[0][0] if edible else None

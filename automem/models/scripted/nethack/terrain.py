@@ -26,14 +26,18 @@ _OPEN = frozenset(".<>_{\\#!?/=()[*$%0,")
 _MONSTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@&:;~'")
 _COSTLY = {"`": 6, "^": 25, '"': 40}
 _WALL = frozenset("|-+")
+_FLOOR = frozenset(".<>_{")
 _OBSTACLES = ("statue", "bars", "tree", "lava", "water", "pool", "moat", "wall of", "raised drawbridge")
 _SESSILE = ("floating eye", "blue jelly", "acid blob", "spotted jelly", "cockatrice", "chickatrice", "green mold",
             "yellow mold", "brown mold", "red mold", "violet fungus", "shrieker", "gas spore")  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+_KEEPERS = ("shopkeeper", "watchman", "watch captain", "guard", "aligned priest", "Oracle")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Terrain:
-    """The map, read.
+    """The map, read. Compared by identity, so that it can stand in caches.
 
     Attributes:
         cells: the map's characters, rows joined.
@@ -87,6 +91,8 @@ def read_terrain(screen: Screen) -> Terrain:
     harmful: set[int] = set()
     if screen.here:
         cost[screen.at] = 1
+        if _in_gap(cells, cost, screen.at):
+            doors.add(screen.at)
         for direction, names in screen.adjacent().items():
             if direction in OFFSETS:
                 _look_beside(screen.at + OFFSETS[direction], direction, names, cells, cost, doors, closed, hostile, harmful)
@@ -99,10 +105,22 @@ def _door(cells: str, i: int, shown: str) -> str:
     across = west in _WALL and east in _WALL
     along = north in _WALL and south in _WALL
     if shown == "+":
-        return "closed" if across or along or west == "#" or east == "#" or north == "#" or south == "#" else ""
+        return "" if sum(beside in _FLOOR for beside in (west, east, north, south)) >= 3 else "closed"
     if shown == "|":
         return "open" if across and north != "|" and south != "|" else ""
     return "open" if along and west != "-" and east != "-" else ""
+
+
+def _in_gap(cells: str, cost: list[int], i: int) -> bool:
+    """A place between two walls may be a door, which the player standing in it hides.
+
+    Corridors meet a real door straight; where no straight way leads on, there is none.
+    """
+    if cells[i - 1] in "|-" and cells[i + 1] in "|-":
+        return bool(cost[i - WIDTH] and cost[i + WIDTH])
+    if cells[i - WIDTH] in "|-" and cells[i + WIDTH] in "|-":
+        return bool(cost[i - 1] and cost[i + 1])
+    return False
 
 
 def _look_beside(
@@ -131,7 +149,7 @@ def _look_beside(
         elif shown in _MONSTERS:
             if name.startswith(("tame ", "peaceful ")):
                 cost[cell] = 2 if name.startswith("tame ") else 8
-            elif any(other in name for other in _SESSILE):
+            elif any(other in name for other in _SESSILE + _KEEPERS):
                 cost[cell] = BLOCKED
                 harmful.add(cell)
             elif _is_monster(name, shown):
