@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,9 +21,23 @@ def cache_dir() -> Path:
     return folder
 
 
+class Stopped(Exception):
+    """Waiting for a lock was given up because the caller asked for that."""
+
+
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """Hold the lock file `path`; waits while another process holds it. The system frees it if we die."""
+def exclusive(path: Path, stop: threading.Event | None = None) -> Iterator[None]:
+    """Hold the lock file `path`; waits while another process holds it. The system frees it if we die.
+
+    Raises `Stopped` when `stop` is set while waiting.
+    """
+    stop = stop or threading.Event()
     with path.open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if stop.wait(0.05):
+                    raise Stopped(f"stopped while waiting for {path}") from None
         yield

@@ -27,7 +27,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from automem.cache import cache_dir, exclusive
+from automem.cache import Stopped, cache_dir, exclusive
 from automem.models import keepalive
 from automem.models.protocol import ModelUnavailable
 
@@ -39,6 +39,7 @@ START_SECONDS = {"cpu": 300.0, "gpu": 900.0}
 BUSY_SECONDS = 10.0
 """How long a server that was up before is waited for: it may be busy."""
 
+_STOPPED = "starting vLLM for {} was stopped"
 _PORT_TAKEN = "address already in use"
 
 
@@ -173,9 +174,12 @@ def attach(
     linger = float(os.environ.get("AUTOMEM_VLLM_LINGER") or 0) if linger_seconds is None else linger_seconds
     folder = cache_dir() / "servers" / f"{config.served_name.replace('/', '_')}-{config.key()}"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with exclusive(folder / keepalive.LOCK):
-        stop = stop or threading.Event()
-        return _running(folder, stop) or _start(config, folder, command, linger, stop)
+    stop = stop or threading.Event()
+    try:
+        with exclusive(folder / keepalive.LOCK, stop):
+            return _running(folder, stop) or _start(config, folder, command, linger, stop)
+    except Stopped:
+        raise ModelUnavailable(_STOPPED.format(config.served_name)) from None
 
 
 def vllm_variant() -> str | None:
@@ -205,14 +209,13 @@ def prefix_cache(url: str) -> PrefixCache:
         text = _get(f"{url}/metrics")
     except OSError as error:
         raise ModelUnavailable(f"the vLLM at {url} gave no metrics: {error}") from error
-    totals = [re.findall(rf"^vllm:prefix_cache_{name}_total(?:{{.*}})? (\S+)", text, re.M) for name in _COUNTERS]
+    totals = [
+        re.findall(rf"^vllm:prefix_cache_{name}_total(?:{{.*}})? (\S+)", text, re.M) for name in ("hits", "queries")
+    ]
     if not all(totals):
         raise ModelUnavailable(f"the server at {url} counts no prefix cache: is it a vLLM?")
     hits, queries = (int(sum(map(float, values))) for values in totals)
     return PrefixCache(hits, queries)
-
-
-_COUNTERS = ("hits", "queries")
 
 
 def flags(config: ServerConfig, variant: str) -> list[str]:
@@ -267,7 +270,7 @@ def _openmp() -> str | None:
 def _cores() -> str:
     """The cores that the server's threads are bound to, as vLLM writes them: ``0,1``.
 
-    One of many is left to the games; with three or fewer, sharing was faster.
+    One is left to the games where there are more than three; of fewer, none can be spared.
     """
     allowed = sorted(os.sched_getaffinity(0))
     return ",".join(map(str, allowed if len(allowed) <= 3 else allowed[:-1]))
@@ -303,7 +306,7 @@ def _start(
         slow = server.alive()
         server.release()
         if stop.is_set():
-            raise ModelUnavailable(f"starting vLLM for {config.served_name} was stopped")
+            raise ModelUnavailable(_STOPPED.format(config.served_name))
         tail = _tail(server.log)
         # A free port was chosen, but somebody else may have taken it before the server did.
         if slow or attempt == 3 or _PORT_TAKEN not in tail.lower():

@@ -248,6 +248,18 @@ def test_waiting_can_be_stopped(plan: Plan) -> None:
     all_gone(*plan.pids())
 
 
+def test_waiting_for_another_process_that_starts_it_can_be_stopped(plan: Plan) -> None:
+    plan.set(silent=True)
+    with users(1) as (starter,):
+        eventually(plan.file.with_suffix(".pids").exists, "the stand-in runs")
+        stop = threading.Event()
+        stop.set()
+        with pytest.raises(ModelUnavailable, match="was stopped"):
+            attach(CONFIG, command=COMMAND, stop=stop)
+        starter.kill()
+        all_gone(*plan.pids())
+
+
 def test_a_port_taken_by_somebody_else_is_tried_again(plan: Plan) -> None:
     plan.set(port_taken=1)
     with start() as server:

@@ -42,9 +42,15 @@ def wishes(belief: Belief) -> list[Wish]:
         if worth > 0:
             found.append(Wish(kind, worth))
 
+    def first(achievement: str, worth: float) -> float:
+        """Worth of an achievement on top of what the thing is good for."""
+        if achievement in belief.unsure:
+            return worth / 8
+        return 0.0 if achievement in done else worth
+
     # Vital needs grow steeply as they run out.
-    want("water", _need(drink) + (0.8 if "collect_drink" not in done else 0))
-    want("cow", _need(food) + (0.9 if "eat_cow" not in done else 0))
+    want("water", _need(drink) + first("collect_drink", 0.8))
+    want("cow", _need(food) + first("eat_cow", 0.9))
 
     tools_left = 2 * (3 - min(pickaxe, sword)) - (1 if pickaxe != sword else 0)
     wood_goal = min(9, tools_left + (2 if "table" not in _in_reach(belief) else 0) + 1)
@@ -65,10 +71,10 @@ def wishes(belief: Belief) -> list[Wish]:
         want("iron", 3.0 if iron == 0 else 1.6)
     if pickaxe >= 3:
         want("diamond", 3.0 if "collect_diamond" not in done else 0.05)
-    if "defeat_zombie" not in done and health >= 6 and sword >= 1:
-        want("zombie", 1.0)
-    if "defeat_skeleton" not in done and health >= 6 and sword >= 2:
-        want("skeleton", 1.2)
+    if health >= 6 and sword >= 1:
+        want("zombie", first("defeat_zombie", 1.0))
+    if health >= 6 and sword >= 2:
+        want("skeleton", first("defeat_skeleton", 1.2))
     return found
 
 

@@ -136,20 +136,26 @@ def achievements_shown(before: Scene | None, action: str | None, after: Scene) -
             if after.items.get(item, 0) > before.items.get(item, 0):
                 found.add(f"collect_{item}")
         gain = {name: after.vitals.get(name, 0) - before.vitals.get(name, 0) for name in ("food", "drink")}
-        if action == "Do" and gain["drink"] > 0:
+        if action == "Do" and (gain["drink"] > 0 or before.ahead == "water"):
             found.add("collect_drink")
         if action == "Do" and gain["food"] > 0:
             found.add("eat_plant" if before.ahead == "plant" else "eat_cow")
+        if action == "Do" and before.ahead == "cow" and after.ahead != "cow" and _far(after, "cow"):
+            found.add("eat_cow")
         if before.sleeping and not after.sleeping and after.vitals.get("energy") == 9:
             found.add("wake_up")
         if action == "Do" and before.ahead in ("zombie", "skeleton") and after.ahead != before.ahead:
-            gone = after.nearest(before.ahead)
-            if gone is None or gone.distance > 2:
+            if _far(after, before.ahead):
                 found.add(f"defeat_{before.ahead}")
     placed = {"Place Stone": "stone", "Place Table": "table", "Place Furnace": "furnace", "Place Plant": "plant"}
     if action in placed and after.ahead == placed[action]:
         found.add(f"place_{placed[action]}")
     return found
+
+
+def _far(scene: Scene, kind: str) -> bool:
+    sight = scene.nearest(kind)
+    return sight is None or sight.distance > 2
 
 
 def achievements_implied(scene: Scene) -> set[str]:

@@ -10,10 +10,10 @@ from automem.models.scripted.nethack.terrain import read_terrain
 from automem.models.scripted.nethack.writing import write
 from automem.models.scripted.reading import Call
 
-READ_TURNS = 3
+READ_TURNS = 4
 """Turns of PLAN that may be spent on reading."""
 
-_NEAREST = 5
+_NEAREST, _MORE = 4, 12
 
 
 def play(call: Call) -> str:
@@ -67,13 +67,17 @@ def _questions(turn: int, call: Call, scene: Scene) -> Questions:
     if ">" in scene.terrain.cells or _remembers_places(call):
         return questions
     ways = scene.ways()
-    open_places = unvisited(scene, ways)
-    places = [cell for cell in open_places if cell not in scene.past.asked][: _NEAREST * (1 + turn)]
-    if turn < READ_TURNS - 1 and len(places) > 0 and not any(cell in scene.past.asked for cell in open_places):
-        questions.visits(list(dict.fromkeys(cell for place in places for cell in (place, ways.before[place]))))
-    elif not open_places:
+    places = unvisited(scene, ways)
+    if not places:
         spots = [cell for cell in search_spots(scene, ways) if cell not in scene.past.searched]
         questions.visits(spots, searched=True)
+        return questions
+    asked = scene.past.asked
+    if turn and places[0] in asked and ways.before[places[0]] in asked:
+        return questions
+    nearest = places[: _MORE if turn else _NEAREST]
+    cells = dict.fromkeys(cell for place in nearest for cell in (place, ways.before[place]) if cell not in asked)
+    questions.visits(list(cells))
     return questions
 
 

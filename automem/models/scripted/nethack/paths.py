@@ -93,7 +93,7 @@ def frontiers(terrain: Terrain, way: Reach) -> tuple[int, ...]:
 @lru_cache(maxsize=32)
 def ends(terrain: Terrain, way: Reach) -> tuple[int, ...]:
     """Reachable narrow places that lead nowhere, nearest first, the start included."""
-    return tuple(cell for cell in way.order if _is_narrow(terrain, cell) and _groups(terrain, cell) <= 1)
+    return tuple(cell for cell in way.order if _is_narrow(terrain, cell) and _is_end(terrain, cell))
 
 
 def _is_frontier(terrain: Terrain, cell: int) -> bool:
@@ -104,7 +104,7 @@ def _is_frontier(terrain: Terrain, cell: int) -> bool:
     around = cells[cell - WIDTH - 1 : cell - WIDTH + 2] + cells[cell - 1 : cell + 2] + cells[cell + WIDTH - 1 : cell + WIDTH + 2]
     if " " not in around:
         return False
-    return not _is_narrow(terrain, cell) or _groups(terrain, cell) <= 1
+    return not _is_narrow(terrain, cell) or _is_end(terrain, cell)
 
 
 def _is_narrow(terrain: Terrain, cell: int) -> bool:
@@ -119,15 +119,26 @@ def _is_narrow(terrain: Terrain, cell: int) -> bool:
     return True
 
 
-def _groups(terrain: Terrain, cell: int) -> int:
-    """How many separate ways lead away from a cell: groups of its passable neighbours."""
-    near = [cell + d for d in (ORTHOGONAL if cell in terrain.doors else AROUND) if terrain.cost[cell + d]]
-    count = 0
-    while near:
-        count += 1
-        group = [near.pop()]
-        for member in group:
-            joined = [other for other in near if other - member in AROUND]
-            group.extend(joined)
-            near = [other for other in near if other not in joined]
-    return count
+_RING = (1, 1 + WIDTH, WIDTH, WIDTH - 1, -1, -1 - WIDTH, -WIDTH, 1 - WIDTH)
+"""The eight neighbours, going round."""
+
+
+def _is_end(terrain: Terrain, cell: int) -> bool:
+    """No way leads through: all ways out lie on one side, within a quarter turn or joined to each other."""
+    cost = terrain.cost
+    straight = cell in terrain.doors
+    out = [i for i, step in enumerate(_RING) if cost[cell + step] and not (straight and i % 2)]
+    if len(out) <= 1:
+        return True
+    for i in out:
+        for j in out:
+            if 3 <= (j - i) % 8 <= 5:
+                return False
+    apart = 2 in {(j - i) % 8 for i in out for j in out} and len(out) == 2
+    return not (apart and cost[cell + _RING[_between(out)]] == 0 and terrain.cells[cell + _RING[_between(out)]] != " ")
+
+
+def _between(out: list[int]) -> int:
+    """The neighbour in the corner between two that are a quarter turn apart."""
+    low, high = out
+    return (low + 1) % 8 if high - low == 2 else (high + 1) % 8

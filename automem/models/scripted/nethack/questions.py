@@ -9,10 +9,10 @@ from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, WIDTH,
 from automem.models.scripted.nethack.terrain import OFFSETS, Terrain
 
 _FOOD = re.compile(
-    r"food ration|cram|lembas|apple|orange|pear|melon|banana|carrot|candy|cookie|pancake|tripe|tin\b|egg|slime|"
-    r"jelly|sprig|clove|meat|kelp|eucalyptus|gunyoki|K-ration|C-ration|wafer"
+    r"\b(food rations?|cram|lembas|apples?|oranges?|pears?|melons?|bananas?|carrots?|candy|cookies?|pancakes?|tripe|"
+    r"eggs?|slime molds?|lumps? of royal jelly|sprigs?|cloves?|meat|kelp|gunyoki|K-rations?|C-rations?|wafers?)\b"
 )
-_BAD_FOOD = ("corpse", "cockatrice", "tin opener", "tinning")
+_BAD_FOOD = ("corpse", "gem", "ring", "potion", "wand", "spellbook", "stone", "sling")
 _CHOICES = re.compile(r"\[([^\]]*)\]")
 
 
