@@ -706,10 +706,8 @@ def test_what_was_replaced_or_dropped_takes_no_room() -> None:
     memory = Memory(None, FILES)
     tracemalloc.start()
     try:
-        for number in range(20_000):
-            run(memory, "UPSERT", "facts.txt", f"{number % 3}", f"value {number}")
-            run(memory, "APPEND", "recent.txt", f"line {number}")
-            memory.flush()
+        for number in range(40_000):
+            run(memory, "UPSERT", "facts.txt", f"{number}" if number % 400 == 0 else "here", f"value {number}")
         assert tracemalloc.get_traced_memory()[0] < 1_000_000
     finally:
         tracemalloc.stop()
