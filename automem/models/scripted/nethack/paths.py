@@ -124,21 +124,11 @@ _RING = (1, 1 + WIDTH, WIDTH, WIDTH - 1, -1, -1 - WIDTH, -WIDTH, 1 - WIDTH)
 
 
 def _is_end(terrain: Terrain, cell: int) -> bool:
-    """No way leads through: all ways out lie on one side, within a quarter turn or joined to each other."""
+    """No way leads through: the ways out, going round the cell, are one unbroken run of less than half a turn."""
     cost = terrain.cost
     straight = cell in terrain.doors
     out = [i for i, step in enumerate(_RING) if cost[cell + step] and not (straight and i % 2)]
     if len(out) <= 1:
         return True
-    for i in out:
-        for j in out:
-            if 3 <= (j - i) % 8 <= 5:
-                return False
-    apart = 2 in {(j - i) % 8 for i in out for j in out} and len(out) == 2
-    return not (apart and cost[cell + _RING[_between(out)]] == 0 and terrain.cells[cell + _RING[_between(out)]] != " ")
-
-
-def _between(out: list[int]) -> int:
-    """The neighbour in the corner between two that are a quarter turn apart."""
-    low, high = out
-    return (low + 1) % 8 if high - low == 2 else (high + 1) % 8
+    gaps = sum((i + 1) % 8 not in out for i in out)
+    return gaps == 1 and len(out) <= 3
