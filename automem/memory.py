@@ -14,6 +14,7 @@ from pathlib import Path
 from automem import execute
 from automem.execute import Result
 from automem.memory_disk import Folder, MemoryWriteFailed
+from automem.memory_files import MapFile, TextFile
 from automem.store import FileSpec, Limits, Refused, Store
 from automem.vocabulary import Op, file_name_problem
 
@@ -117,15 +118,21 @@ class Memory:
             folder.remove(name)
             store.removed.discard(name)
         for name, file in store.files.items():
-            if file.appended and not file.stale and not folder.append(name, file.appended):
+            if not file.appended and not file.stale:
+                continue
+            if not self._level(folder, name, file):
                 self._warnings.append(f"{name} was changed by someone else; written again as the agent knows it")
-                file.stale = True
-            if file.stale:
                 folder.replace(name, file.lines.text().encode())
-            if file.appended or file.stale:
-                file.level()
+            file.level()
         warnings, self._warnings = self._warnings, []
         return warnings
+
+    @staticmethod
+    def _level(folder: Folder, name: str, file: TextFile | MapFile) -> bool:
+        """Bring one file level; False if somebody else touched it."""
+        if file.stale:
+            return folder.rewrite(name, file.lines.text().encode())
+        return folder.append(name, file.appended)
 
     def close(self) -> None:
         """Bring the directory level and let go of it. Safe to call twice."""

@@ -328,6 +328,14 @@ def test_appending_writes_new_bytes_only(memory: Memory, folder: Path) -> None:
     assert on_disk(folder) == {"notes.txt": "one\ntwo\n"}
 
 
+@pytest.mark.parametrize("lines", [10, 10_000])
+def test_a_rewritten_file_is_the_new_one_to_the_last_byte(memory: Memory, folder: Path, lines: int) -> None:
+    for text in ("long " * 10, "short", "longer " * 20):
+        run(memory, "WRITE", "goals.txt", "\n".join([text] * lines))
+        assert memory.flush() == []
+        assert on_disk(folder) == memory.snapshot()
+
+
 def changed_file(path: Path) -> None:
     path.write_text("something else entirely\n")
 
