@@ -15,12 +15,12 @@ from automem.models.scripted.nethack.keys import direction, key, walk
 from automem.models.scripted.nethack.notes import Past, failed_moves
 from automem.models.scripted.nethack.paths import Reach, ends, frontiers, reach
 from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, LAST_ROW, WIDTH, Screen
-from automem.models.scripted.nethack.terrain import AROUND, DIAGONAL, NAMES, OFFSETS, Terrain
+from automem.models.scripted.nethack.terrain import AROUND, DIAGONAL, MONSTERS, NAMES, OFFSETS, Terrain
 
 PRAYER_PAUSE = 900
 """Turns between two prayers."""
 
-FIRST_PRAYER = 120
+FIRST_PRAYER = 101
 """Before this turn a god is not to be disturbed."""
 
 _PEACEFUL = re.compile(r"Really attack (?:the |)([^?]+?)\?")
@@ -44,9 +44,18 @@ class Scene:
     def has(self, action: str) -> bool:
         return action in self.actions
 
+    def peaceful(self) -> set[str]:
+        """Names of monsters that the game asked about before a blow."""
+        told = [self.screen.message, *(m.text for m in self.past.recent)]
+        return {name for text in told for name in _PEACEFUL.findall(text)}
+
     def ways(self) -> Reach:
         """Where one can walk from here, leaving out moves that failed just now."""
-        failed = frozenset(failed_moves(self.past.recent))
+        start = self.screen.at
+        peaceful = {
+            (start, start + OFFSETS[name]) for name, monster in self.terrain.hostile.items() if monster in self.peaceful()
+        }
+        failed = frozenset(peaceful.union(failed_moves(self.past.recent)))
         straight = not self.has("northeast")
         return reach(self.terrain, self.screen.at, failed, straight)
 
@@ -72,19 +81,16 @@ def decide(scene: Scene) -> str | None:
     screen, terrain = scene.screen, scene.terrain
     if on_stairs(scene) and scene.has("down"):
         return "down"
-    for choose in (_stay_alive, _eat, _dig):
+    for choose in (_stay_alive, fight, _eat, _dig, _rest):
         if action := choose(scene):
             return action
-    if action := fight(scene):
-        return action
     ways = scene.ways()
     return _to_stairs(scene, ways) or _kick(scene) or explore(scene, ways) or _search(scene, ways) or _anything(scene)
 
 
 def fight(scene: Scene) -> str | None:
     """A blow at a monster that stands next to the player and is not known to be peaceful."""
-    told = [scene.screen.message, *(m.text for m in scene.past.recent)]
-    peaceful = {name for text in told for name in _PEACEFUL.findall(text)}
+    peaceful = scene.peaceful()
     for name, monster in scene.terrain.hostile.items():
         offset = OFFSETS[name]
         through_door = offset in DIAGONAL and (
@@ -167,6 +173,23 @@ def _dig(scene: Scene) -> str | None:
     return None
 
 
+def _rest(scene: Scene) -> str | None:
+    """Long counted searches while wounded and alone: they cost three actions, and find hidden doors besides."""
+    screen = scene.screen
+    if not (scene.has("9") and scene.has("search")) or screen.hp * 5 >= screen.max_hp * 3 or screen.hp <= 0:
+        return None
+    if any(word in screen.status for word in ("Hungry", "Weak", "Faint")) or _company(scene):
+        return None
+    return "9"
+
+
+def _company(scene: Scene) -> bool:
+    """A monster in view that is not tame."""
+    shown = sum(c in MONSTERS for c in scene.terrain.cells) - 1
+    tame = sum(line.count("tame ") + line.count(" statue") for line in scene.screen.seen)
+    return shown > tame
+
+
 def _to_stairs(scene: Scene, ways: Reach) -> str | None:
     goals = [cell for cell in scene.terrain.find(">") if cell in ways.distance]
     goals += [cell for cell in _holes(scene) if cell in ways.distance]
@@ -197,6 +220,9 @@ def _holes(scene: Scene) -> list[int]:
 def _kick(scene: Scene) -> str | None:
     """A door that is locked, next to the player."""
     message = scene.screen.message
+    told = [message, *(m.text for m in scene.past.recent)]
+    if any("losed for inventory" in text for text in told):
+        return None
     if not scene.has("kick") or not any(word in message for word in ("door is locked", "WHAMM", "Whamm", "Thwwp")):
         return None
     for _, (dx, dy) in DIRECTIONS.items():

@@ -23,7 +23,7 @@ BLOCKED = 0
 """Cost of a cell that cannot be entered."""
 
 _OPEN = frozenset(".<>_{\\#!?/=()[*$%0,")
-_MONSTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@&:;~'")
+MONSTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@&:;~'")
 _COSTLY = {"`": 6, "^": 25, '"': 40}
 _WALL = frozenset("|-+")
 _FLOOR = frozenset(".<>_{")
@@ -74,7 +74,7 @@ def read_terrain(screen: Screen) -> Terrain:
             continue
         if shown in _OPEN:
             cost[i] = 1
-        elif shown in _MONSTERS:
+        elif shown in MONSTERS:
             cost[i] = 3
         elif shown in _COSTLY:
             cost[i] = _COSTLY[shown]
@@ -146,7 +146,7 @@ def _look_beside(
             cost[cell] = BLOCKED
         elif "trap door" in name or name == "hole":
             cost[cell] = 1
-        elif shown in _MONSTERS:
+        elif shown in MONSTERS:
             if name.startswith(("tame ", "peaceful ")):
                 cost[cell] = 2 if name.startswith("tame ") else 8
             elif any(other in name for other in _SESSILE + _KEEPERS):
