@@ -30,7 +30,15 @@ class Ground:
     costs more; a cell of which little is known costs what it may turn out to be.
     """
 
-    def __init__(self, world: World, x: int, y: int, tools: frozenset[str], dangers: Mapping[Cell, int]) -> None:
+    def __init__(
+        self,
+        world: World,
+        x: int,
+        y: int,
+        tools: frozenset[str],
+        dangers: Mapping[Cell, int],
+        facing: Cell | None = None,
+    ) -> None:
         """`tools`: carried items that matter; `dangers`: cell -> cost added, e.g. of a zombie near it."""
         self.x, self.y = x, y
         window = world.window(x, y, REACH + 1).copy()
@@ -45,6 +53,10 @@ class Ground:
             # The next step must be safe for certain; further cells will be better known before they are reached.
             if self.bits[CENTRE + delta] & BIT["lava"]:
                 self.costs[CENTRE + delta] = NEVER
+        if facing is not None:
+            # No turn is needed; and whoever keeps going does not waver between two ways as good.
+            i = CENTRE + facing[0] * SIDE + facing[1]
+            self.costs[i] = max(1, self.costs[i] - 2) if self.costs[i] < NEVER else NEVER
         self.far, self._came = _search(self.costs)
 
     def index(self, x: int, y: int) -> int | None:

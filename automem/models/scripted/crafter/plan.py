@@ -63,7 +63,7 @@ def _make_ground(belief: Belief) -> Ground:
     tools = frozenset(
         item for item in ("wood_pickaxe", "stone_pickaxe", "iron_pickaxe", "stone") if belief.scene.has(item)
     )
-    return Ground(belief.world, *belief.here, tools, dangers)
+    return Ground(belief.world, *belief.here, tools, dangers, belief.facing)
 
 
 def _turn_or_do(belief: Belief, step: Cell, action: str = "Do") -> str:
@@ -326,7 +326,8 @@ def _explore(belief: Belief) -> str | None:
         # Keep going rather than turn back.
         fx, fy = belief.facing
         away = np.arange(SIDE) - REACH - 1
-        score *= np.where(away[:, None] * fx + away[None, :] * fy > 0, 1.25, 1.0)
+        along = away[:, None] * fx + away[None, :] * fy
+        score *= 1 + 0.5 * along / np.maximum(1, np.abs(away)[:, None] + np.abs(away)[None, :])
     score.flat[CENTRE] = -1.0
     best = int(score.argmax())
     if score.flat[best] <= 0:

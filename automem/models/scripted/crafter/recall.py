@@ -52,6 +52,7 @@ class Memory:
         things: cell -> (what stood there as written).
         complete: names of things files that were read whole.
         counts: action -> how many entries of the trail name it.
+        visited: (x, y, side) of blocks that have a file which was not read.
         achieved: achievements written down; None where nothing says.
         planted: cell -> step.
         marker: the player itself, as a map of things holds it where nothing else does.
@@ -61,6 +62,7 @@ class Memory:
     things: dict[Cell, str] = field(default_factory=dict)
     complete: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
+    visited: list[tuple[int, int, int]] = field(default_factory=list)
     achieved: frozenset[str] | None = None
     planted: dict[Cell, int] = field(default_factory=dict)
     marker: Memo | None = None
@@ -109,6 +111,7 @@ def read_memory(call: Call) -> tuple[Memory, list[Operation]]:
     around = _place(memory)
     for shelf in known:
         if shelf.role == "things":
+            memory.visited += _blocks(call, shelf)
             for name, text in _thing_texts(call, shelf, ask, around, pending_place):
                 _take_things(memory, shelf, name, text)
     return memory, wanted if len(call.turns) < 3 else []
@@ -260,6 +263,17 @@ def _find_marker(call: Call, shelf: Shelf, memory: Memory, ask) -> None:
                 facing=found[1] if found[1] != "unknown" else None,
                 scene=scene_of(found[2].removesuffix(ASLEEP), ASLEEP_STATUS if found[2].endswith(ASLEEP) else ""),
             )
+
+
+def _blocks(call: Call, shelf: Shelf) -> list[tuple[int, int, int]]:
+    """The blocks that have been written to, as their names tell."""
+    if not shelf.in_blocks:
+        return []
+    found = [shelf.name.read(name) for name in call.listing]
+    side = shelf.file.block
+    return [
+        (int(x) * side, int(y) * side, side) for fields in found if fields for x, y in [fields["block"].split("_")]
+    ]
 
 
 def _belongs(shelf: Shelf, name: str) -> bool:

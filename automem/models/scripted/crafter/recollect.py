@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from automem.models.scripted.crafter.belief import Belief
 from automem.models.scripted.crafter.recall import Memo, Memory, material_of
-from automem.models.scripted.crafter.rules import BIT, DIRECTIONS, FACING, MOVES, SEEN, WALKABLE
+from automem.models.scripted.crafter.rules import BIT, DIRECTIONS, FACING, MOVES, WALKABLE
 from automem.models.scripted.crafter.scene import Scene, read_scene
 from automem.models.scripted.crafter.tracking import START_FACING, Track
 from automem.models.scripted.crafter.world import Cell, World, places_of
@@ -24,6 +24,8 @@ def believe(call: Call, memory: Memory) -> Belief:
     start = call.step <= 1 and not memory.memos and memory.marker is None
     placed = memory.newest is not None or memory.marker is not None
     world = World(edges=start or placed)
+    for x, y, side in memory.visited:
+        world.visited(x, y, side)
     for cell, what in memory.things.items():
         _put(world, cell, what)
     track, looks = _follow(call, memory, world, now, start)
@@ -47,10 +49,7 @@ def _put(world: World, cell: Cell, what: str) -> None:
     if material is None:
         return
     if material == "ground" or BIT[material] & WALKABLE:
-        for dx in range(-3, 4):
-            for dy in range(-2, 3):
-                if world.unseen(cell[0] + dx, cell[1] + dy):
-                    world.set(cell[0] + dx, cell[1] + dy, SEEN)
+        world.visited(cell[0] - 3, cell[1] - 2, 7, 5)
     world.set(*cell, WALKABLE if material == "ground" else BIT[material])
 
 

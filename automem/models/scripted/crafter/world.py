@@ -20,6 +20,7 @@ from automem.models.scripted.crafter.rules import (
     EDGE,
     NAME,
     REACH,
+    SEEN,
     STANDS_ON,
     WALKABLE,
 )
@@ -81,9 +82,11 @@ class World:
         x, y = x + _MIDDLE, y + _MIDDLE
         return int(self.grid[x, y]) if 0 <= x < SIZE and 0 <= y < SIZE else EDGE
 
-    def unseen(self, x: int, y: int) -> bool:
-        """Whether a cell has never been in view, as far as is known."""
-        return self.at(x, y) == ANY
+    def visited(self, x: int, y: int, width: int, height: int = 0) -> None:
+        """Mark cells that were in view once, though nothing was kept of them."""
+        left, top = max(0, x + _MIDDLE), max(0, y + _MIDDLE)
+        part = self.grid[left : max(0, x + _MIDDLE + width), top : max(0, y + _MIDDLE + (height or width))]
+        part[part == ANY] = SEEN
 
     def set(self, x: int, y: int, bits: int) -> None:
         """Replace what is believed of a cell."""
