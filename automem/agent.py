@@ -155,7 +155,9 @@ class Agent:
             except ContextTooLong:
                 if turn == 0:
                     raise
-                self._warnings.append(f"{phase.upper()} ended after {turn} turns: the next prompt did not fit the context")
+                self._warnings.append(
+                    f"{phase.upper()} ended after {turn} turns: the next prompt did not fit the context"
+                )
                 return
             yield _clean(reply), prompt
             if turn + 1 < most:
@@ -180,7 +182,13 @@ class Agent:
         problems: Sequence[str],
     ) -> None:
         """Run the operations of a reply and keep the turn."""
-        executed = tuple(self._run(op) for op in parsed.ops)
+        most = self.limits.reply_ops
+        executed = tuple(self._run(op) for op in parsed.ops[:most])
+        if len(parsed.ops) > most:
+            problems = (
+                *problems,
+                f"only the first {most} operations of a reply are run; {len(parsed.ops)} were written",
+            )
         turn = Turn(
             model=reply.model,
             prompt=prompt,
@@ -263,6 +271,12 @@ def _clean(reply: Reply) -> Reply:
     except UnicodeEncodeError:
         text = reply.text.encode("utf-8", "replace").decode("utf-8")
         return Reply(
-            text, reply.prompt_tokens, reply.completion_tokens, reply.cached_tokens, reply.cost, reply.seconds, reply.model
+            text,
+            reply.prompt_tokens,
+            reply.completion_tokens,
+            reply.cached_tokens,
+            reply.cost,
+            reply.seconds,
+            reply.model,
         )
     return reply

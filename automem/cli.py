@@ -23,7 +23,9 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
 )
-games_app = typer.Typer(help="The games: which there are, and the level files that some of them need.", no_args_is_help=True)
+games_app = typer.Typer(
+    help="The games: which there are, and the level files that some of them need.", no_args_is_help=True
+)
 app.add_typer(games_app, name="games")
 
 console = Console()
@@ -61,18 +63,25 @@ def complete_run(incomplete: str) -> list[str]:
 
 Scaffold = Annotated[
     str | None,
-    typer.Option("--scaffold", help="game/version or a folder; each game's v0 when not given.", autocompletion=complete_scaffold),
+    typer.Option(
+        "--scaffold", help="game/version or a folder; each game's v0 when not given.", autocompletion=complete_scaffold
+    ),
 ]
 ModelName = Annotated[
     str, typer.Option("--model", help="scripted, smollm2, or provider/model as LiteLLM names it.", show_default=True)
 ]
-ApiBase = Annotated[str, typer.Option("--api-base", envvar="AUTOMEM_API_BASE", help="URL of an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.")]
+ApiBase = Annotated[
+    str,
+    typer.Option(
+        "--api-base",
+        envvar="AUTOMEM_API_BASE",
+        help="URL of an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.",
+    ),
+]
 Temperature = Annotated[float, typer.Option("--temperature", min=0.0, max=2.0, help="0 is greedy.")]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=0, help="Tokens of one reply; 0: the model's own default.")]
 Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode at most, instead of the suite's.")]
-RunName = Annotated[
-    str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)
-]
+RunName = Annotated[str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)]
 
 
 @app.command(
@@ -117,8 +126,12 @@ def evaluate_(
     target: Annotated[str, typer.Argument(metavar="SUITE|TASK", help="What to play.", autocompletion=complete_target)],
     scaffold: Scaffold = None,
     model: ModelName = "scripted",
-    seeds: Annotated[str | None, typer.Option("--seeds", help="42..51, 1,3,5 or 7; the suite's when not given.")] = None,
-    episodes: Annotated[int | None, typer.Option("--episodes", help="Only the first so many seeds of each task.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="42..51, 1,3,5 or 7; the suite's when not given.")
+    ] = None,
+    episodes: Annotated[
+        int | None, typer.Option("--episodes", help="Only the first so many seeds of each task.")
+    ] = None,
     steps: Steps = None,
     workers: Annotated[int, typer.Option("--workers", min=0, help="Episodes at once; 0: as the model allows.")] = 0,
     run: RunName = None,
@@ -205,7 +218,9 @@ def games_list() -> None:
 
 @games_app.command("fetch", epilog="Example: [bold]automem games fetch[/bold]")
 def games_fetch(
-    folder: Annotated[Path | None, typer.Option("--folder", help="Where to put them; the user's cache by default.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--folder", help="Where to put them; the user's cache by default.")
+    ] = None,
 ) -> None:
     """Fetch the official Boxoban levels once."""
     from rich.progress import DownloadColumn, Progress

@@ -32,12 +32,18 @@ async def play_demo(console: Console) -> None:
     starting = asyncio.create_task(embedded.ready())
     played = []
     try:
-        console.rule("scripted: a deterministic player, not an LLM, that knows of the past only what it wrote to memory")
+        console.rule(
+            "scripted: a deterministic player, not an LLM, that knows of the past only what it wrote to memory"
+        )
         for task, steps in SCRIPTED:
             model = evaluate.make_model(PlayedModel(name="scripted"), processes=0)
             view = Watch(console, REST) if console.is_terminal else Steps(console, every=50)
-            played.append(await _play(Request(task, PlayedModel(name="scripted"), seeds="42", steps=steps), model, view))
-        console.rule("smollm2: a model of 135 million parameters on this machine; it shows that the path is real, not that it plays well")
+            played.append(
+                await _play(Request(task, PlayedModel(name="scripted"), seeds="42", steps=steps), model, view)
+            )
+        console.rule(
+            "smollm2: 135 million parameters on this machine; shows that the path is real, not that it plays well"
+        )
         if not starting.done():
             console.print("waiting for its server to start")
         await starting

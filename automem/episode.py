@@ -224,8 +224,8 @@ async def _replay(job: EpisodeJob, agent: Agent, game: RemoteGame, state: _Now, 
     """Bring game, memory and agent to where they were after this step."""
     if record.step != agent.step or record.observation != state.observation.text:
         raise UserError(
-            f"{job.folder / STEPS}: step {record.step} does not match the game that is installed here. The run was made "
-            "with other versions of the games; start a new run"
+            f"{job.folder / STEPS}: step {record.step} does not match the game that is installed here. The run "
+            "was made with other versions of the games; start a new run"
         )
     for turn in (*record.log, *record.plan):
         for op in turn.ops:

@@ -105,7 +105,9 @@ def open_run(planned: Plan, resume: bool) -> Run:
     differences = run.config.differences(planned.config)
     if differences:
         listed = "\n".join(f"  {line}" for line in differences)
-        raise UserError(f"run {name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a new --run name")
+        raise UserError(
+            f"run {name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a new --run name"
+        )
     return run
 
 

@@ -157,7 +157,7 @@ class RemoteGame:
                     deaths += 1
                 if deaths >= DEATHS:
                     raise GameFailed(
-                        f"{self.task}, seed {self.seed}, step {len(self.played)}: the game's process died {deaths} times "
+                        f"{self.task}, seed {self.seed}, step {len(self.played)}: its process died {deaths} times "
                         f"at the same request (code {death.code}); the episode is given up, the others go on"
                     ) from death
 

@@ -53,9 +53,8 @@ def _answer(playing: dict[int, games.Game], number: int, verb: str, arguments: t
     if verb == "screen":
         return playing[number].screen()
     if verb == "close":
-        game = playing.pop(number, None)
-        if game is not None:
-            game.close()
+        if number in playing:
+            playing.pop(number).close()
         return None
     raise ValueError(f"no verb {verb!r}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar

@@ -68,12 +68,6 @@ _SAMPLE: Mapping[str, Any] = {
     "actions": "- wait: nothing",
     "files": "- notes.txt [note]",
     "operations": "<|READ|>file<|END|>",
-    "limits": {
-        "log_turns": 5,
-        "plan_turns": 5,
-        "search_results": 100,
-        "result_chars": 2000,
-    },
     "step": StepView(1, "observation", "wait", "wait", ("wait",)),
     "observation": "observation",
     "memory": "(no files yet)",
@@ -86,10 +80,14 @@ _SAMPLE: Mapping[str, Any] = {
 
 
 class Prompts:
-    """Compiled templates. `Prompts(sources)` raises `TemplateProblem` when one is not right."""
+    """Compiled templates. `Prompts(…)` raises `TemplateProblem` when one is not right."""
 
-    def __init__(self, sources: Mapping[str, str]) -> None:
-        """Args: sources: file name -> template text; the five of `NAMES` must be there."""
+    def __init__(self, sources: Mapping[str, str], limits: Mapping[str, Any]) -> None:
+        """
+        Args:
+            sources: file name -> template text; the five of `NAMES` must be there.
+            limits: the scaffold's limits, as templates will see them.
+        """
         for name in NAMES:
             if name not in sources:
                 raise TemplateProblem(f"{name}: missing; every scaffold has {', '.join(NAMES)}")
@@ -105,7 +103,7 @@ class Prompts:
             self._check_names(name, sources[name])
         self._templates: dict[str, Template] = {name: self._environment.get_template(name) for name in NAMES}
         for name in NAMES:
-            self.render(name, {key: _SAMPLE[key] for key in NAMES[name]})
+            self.render(name, {key: limits if key == "limits" else _SAMPLE[key] for key in NAMES[name]})
 
     def _check_names(self, name: str, source: str) -> None:
         try:
@@ -116,7 +114,7 @@ class Prompts:
         if unknown:
             line = next((i for i, text in enumerate(source.splitlines(), 1) if unknown[0] in text), 1)
             raise TemplateProblem(
-                f"{name}:{line}: no variable {unknown[0]!r} here; this template may use {', '.join(sorted(NAMES[name]))}"
+                f"{name}:{line}: no variable {unknown[0]!r} here; it may use {', '.join(sorted(NAMES[name]))}"
             )
 
     def render(self, name: str, values: Mapping[str, Any]) -> str:

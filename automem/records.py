@@ -8,7 +8,8 @@ block and names it; `messages` puts them together again, to the character.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any, Literal
 
 from automem import blocks
@@ -157,7 +158,7 @@ def messages(record: StepRecord, system: str, phase: Phase, turn: int, last_acti
     turns = record.log if phase == "log" else record.plan
     content = blocks.observation(record.step, last_action, record.observation)
     built = [{"role": "system", "content": system}, {"role": "user", "content": turns[0].prompt.text(content)}]
-    for before, after in zip(turns[:turn], turns[1 : turn + 1], strict=True):
+    for before, after in pairwise(turns[: turn + 1]):
         built.append({"role": "assistant", "content": reply_text(before.text)})
         results = blocks.results([(op.label, op.result) for op in before.ops])
         built.append({"role": "user", "content": after.prompt.text(results)})

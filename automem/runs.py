@@ -146,7 +146,9 @@ class Run:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(lock)
-            raise UserError(f"{self.folder}: another process is playing this run; wait for it, or stop it first") from error
+            raise UserError(
+                f"{self.folder}: another process is playing this run; wait for it, or stop it first"
+            ) from error
         try:
             yield
         finally:

@@ -13,7 +13,6 @@ Loading checks all of it, so that a mistake is told before anything is played or
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from automem.errors import UserError
-from automem.memory import FileSpec, Limits
+from automem.memory import FileSpec, Limits, Memory
 from automem.ops import OPERATIONS
 from automem.prompts import Prompts, TemplateProblem
 
@@ -79,6 +78,8 @@ class ScaffoldLimits(_Strict):
     """Replies of the model in one LOG phase."""
     plan_turns: Annotated[int, Field(ge=1, le=50)] = 5
     """Replies of the model in one PLAN phase."""
+    reply_ops: Annotated[int, Field(ge=1, le=1000)] = 50
+    """Operations of one reply that are run; the model is told of the rest."""
     search_results: Annotated[int, Field(ge=1, le=10_000)] = 100
     """Lines that one search returns at most."""
     result_chars: Annotated[int, Field(ge=100, le=100_000)] = 2000
@@ -136,7 +137,7 @@ class MemoryFile(_Strict):
     @model_validator(mode="after")
     def _fits_together(self) -> MemoryFile:
         if self.key and self.kind != "map":
-            raise ValueError(f"{self.name}: only a map has a key; set kind = \"map\" or remove key")
+            raise ValueError(f'{self.name}: only a map has a key; set kind = "map" or remove key')
         if ("{block}" in self.name) != (self.block > 0):
             raise ValueError(f"{self.name}: a name with {{block}} needs block = cells per side, and only such a name")
         if self.max_lines is not None and self.kind != "log":
@@ -272,12 +273,22 @@ def load(ref: str) -> Scaffold:
             f"{folder / 'hooks.py'}: scaffold code cannot be run yet. Remove hooks.py, or express the change in "
             "scaffold.toml and prompts/"
         )
-    templates = {path[len("prompts/") :]: _text(folder, path, data) for path, data in sources.items() if path.startswith("prompts/")}
+    templates = {
+        path[len("prompts/") :]: _text(folder, path, data)
+        for path, data in sources.items()
+        if path.startswith("prompts/")
+    }
     try:
-        prompts = Prompts(templates)
+        prompts = Prompts(templates, schema.limits.model_dump())
     except TemplateProblem as problem:
         raise ScaffoldError(f"{folder / 'prompts'}/{problem}") from problem
-    initial = {path[len("files/") :]: _text(folder, path, data) for path, data in sources.items() if path.startswith("files/")}
+    initial = {
+        path[len("files/") :]: _text(folder, path, data) for path, data in sources.items() if path.startswith("files/")
+    }
+    try:
+        Memory(None, [file.spec() for file in schema.files], schema.limits.for_memory(), initial=initial)
+    except ValueError as error:
+        raise ScaffoldError(f"{folder / 'files'}: {error}") from error
     return Scaffold(folder, identity_of(sources), schema, prompts, initial, sources)
 
 
@@ -289,7 +300,7 @@ def _read(folder: Path) -> dict[str, bytes]:
             continue
         if path.is_symlink() or not path.is_file():
             raise ScaffoldError(f"{path}: a scaffold holds plain files only; replace the link by the file itself")
-        if os.path.getsize(path) > LARGEST_FILE:
+        if path.stat().st_size > LARGEST_FILE:
             raise ScaffoldError(f"{path}: larger than {LARGEST_FILE} bytes; a scaffold is meant to be read by people")
         sources[relative.as_posix()] = path.read_bytes()
     return sources
@@ -311,6 +322,7 @@ def _schema(path: Path, data: bytes) -> Schema:
         return Schema.model_validate(document)
     except ValidationError as error:
         problems = "\n".join(
-            f"  {'.'.join(map(str, e['loc'])) or 'file'}: {e['msg'].removeprefix('Value error, ')}" for e in error.errors()
+            f"  {'.'.join(map(str, e['loc'])) or 'file'}: {e['msg'].removeprefix('Value error, ')}"
+            for e in error.errors()
         )
         raise ScaffoldError(f"{path}: {error.error_count()} problem(s):\n{problems}") from error

@@ -44,7 +44,9 @@ def turn_lines(phase: Phase, turn: Turn) -> list[Text]:
         line.append(op.label, style="bold cyan" if op.ok else "bold red")
         line.append(f"  {answer[:160]}", style="default")
         lines.append(line)
-    lines += [Text(f"{phase.upper():4} ! {error}", style="red", no_wrap=True, overflow="ellipsis") for error in turn.errors]
+    lines += [
+        Text(f"{phase.upper():4} ! {error}", style="red", no_wrap=True, overflow="ellipsis") for error in turn.errors
+    ]
     if not lines:
         said = " ".join(turn.text.split())[:160] or "(no reply)"
         lines.append(Text(f"{phase.upper():4} {said}", style="dim", no_wrap=True, overflow="ellipsis"))
@@ -72,7 +74,8 @@ class Steps:
         turns = (*record.log, *record.plan)
         tokens = sum(turn.prompt_tokens + turn.completion_tokens for turn in turns)
         self._console.print(
-            f"{job.task} {job.seed}  step {record.step:>4}  {record.action:<20} progression {100 * record.progression:6.2f} %"
+            f"{job.task} {job.seed}  step {record.step:>4}  {record.action:<20} "
+            f"progression {100 * record.progression:6.2f} %"
             f"  {sum(len(turn.ops) for turn in turns)} operations, {tokens} tokens",
             highlight=False,
         )
@@ -156,4 +159,3 @@ def _folder(memory: Memory) -> Table:
         newest = memory.tail(name, FILE_LINES_SHOWN)
         table.add_row(name, f"{lines}", f"{size}", Text("\n".join(newest)))
     return table
-

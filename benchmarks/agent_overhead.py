@@ -136,7 +136,14 @@ async def whole(task: str, steps: int, episodes: int) -> tuple[float, float]:
 def tables(steps: int) -> Iterator[Table]:
     """The two tables, as they are measured."""
     table = Table(title=f"beyond the game, one episode of {steps} steps", title_justify="left")
-    for name in ("task", "ms/step at 100", f"ms/step at {steps}", "ratio", "bytes/step at 100", f"bytes/step at {steps}"):
+    for name in (
+        "task",
+        "ms/step at 100",
+        f"ms/step at {steps}",
+        "ratio",
+        "bytes/step at 100",
+        f"bytes/step at {steps}",
+    ):
         table.add_column(name)
     for task in TASKS:
         found = asyncio.run(overhead(task, steps))

@@ -22,7 +22,9 @@ class Rules:
     """Three actions of a game that does not exist."""
 
     task: str = "Crafter"
-    actions: dict[str, str] = field(default_factory=lambda: {"Noop": "wait", "Move West": "go left", "a": "x", "A": "y"})
+    actions: dict[str, str] = field(
+        default_factory=lambda: {"Noop": "wait", "Move West": "go left", "a": "x", "A": "y"}
+    )
     instructions: str = "Survive."
     default_action: str = "Noop"
 
@@ -149,6 +151,13 @@ def test_half_a_surrogate_pair_can_be_stored(table: Callable[..., Table], tmp_pa
     decision = t.decide()
     decision.log[0].text.encode("utf-8")
     assert "here" in (tmp_path / "memory" / "map_notes.txt").read_text("utf-8")
+
+
+def test_a_reply_cannot_run_operations_without_end(table: Callable[..., Table]) -> None:
+    t = table("<|READ|>goals.txt<|END|>" * 60_000, GO)
+    decision = t.decide()
+    assert len(decision.plan[0].ops) == 50
+    assert "only the first 50 operations" in t.sent[1][-1]["content"]
 
 
 def test_spans_give_back_the_operation_as_it_was_written(table: Callable[..., Table]) -> None:

@@ -126,7 +126,9 @@ def test_a_full_disk_is_one_message_and_the_run_can_be_resumed(tmp_path: Path) -
     assert "Traceback" not in full.stderr and "first" in full.stderr
     folder = tmp_path / "runs" / "first"
     assert not (folder / "summary.json").exists() and not list(folder.rglob("episode.json"))
-    again = subprocess.run([*asked, "--resume"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    again = subprocess.run(
+        [*asked, "--resume"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+    )
     assert again.returncode == 0, again.stderr
     assert (folder / "summary.json").exists()
 

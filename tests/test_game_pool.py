@@ -81,7 +81,7 @@ def test_a_request_that_kills_its_process_every_time_gives_up_that_game_alone(mo
                     return await real(self, number, verb, *arguments)
 
                 monkeypatch.setattr(type(worker), "ask", deadly)
-                with pytest.raises(GameFailed, match="Crafter, seed 8, step 0: .*died 2 times"):
+                with pytest.raises(GameFailed, match=r"Crafter, seed 8, step 0: .*died 2 times"):
                     await bad.step("Noop")
                 return [await good.step(action) for action in ACTIONS]
         finally:

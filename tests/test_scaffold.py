@@ -32,7 +32,9 @@ def test_roots_load_and_say_what_they_are(ref: str) -> None:
     loaded = scaffold.load(ref)
     assert loaded.ref == ref
     assert loaded.schema.limits.result_chars == 2000
-    assert any(file.kind == "log" and ("{observation}" in file.entry or "{seen}" in file.entry) for file in loaded.schema.files)
+    assert any(
+        file.kind == "log" and ("{observation}" in file.entry or "{seen}" in file.entry) for file in loaded.schema.files
+    )
 
 
 @pytest.mark.parametrize("path", ["scaffold.toml", "prompts/plan.j2", "files/goals.txt"])
@@ -102,6 +104,12 @@ def test_a_broken_template_is_told_before_anything_is_played(folder: Path, templ
         scaffold.load(str(folder))
 
 
+def test_an_initial_file_that_no_operation_could_write_is_told(folder: Path) -> None:
+    (folder / "files" / "two words.txt").write_text("x")
+    with pytest.raises(ScaffoldError, match=r"two words.txt.* is not a file name"):
+        scaffold.load(str(folder))
+
+
 def test_a_missing_template_is_named(folder: Path) -> None:
     (folder / "prompts" / "handoff.j2").unlink()
     with pytest.raises(ScaffoldError, match=r"handoff\.j2: missing"):
@@ -115,7 +123,7 @@ def test_a_link_is_not_followed(folder: Path) -> None:
 
 
 def test_an_unknown_scaffold_lists_the_known() -> None:
-    with pytest.raises(ScaffoldError, match="crafter/v99.*Known: .*crafter/v0"):
+    with pytest.raises(ScaffoldError, match=r"crafter/v99.*Known: .*crafter/v0"):
         scaffold.load("crafter/v99")
 
 

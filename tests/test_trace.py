@@ -21,7 +21,21 @@ def record(step: int, text: str = "You see grass", system: str | None = None) ->
     op = Executed("SEARCH", ("notes.txt", "tree"), (3, 30), "SEARCH notes.txt | tree", text, found=2)
     turn = Turn("scripted", Prompt("", "observation", "\nplan"), "abc", (op,), ("error",), 10, 5, 0, None, 0.25)
     return StepRecord(
-        step, text, (turn,), (turn, turn), "east", "Move East", 0, False, 1.0, 0.5, {"wood": 1}, False, False, (), system
+        step,
+        text,
+        (turn,),
+        (turn, turn),
+        "east",
+        "Move East",
+        0,
+        False,
+        1.0,
+        0.5,
+        {"wood": 1},
+        False,
+        False,
+        (),
+        system,
     )
 
 
