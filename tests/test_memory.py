@@ -561,22 +561,22 @@ class AgainstAModel(RuleBasedStateMachine):
     def begin(self, small: bool) -> None:
         import tempfile
 
-        import automem.lines
+        import automem.memory.lines
 
         self.scratch = tempfile.TemporaryDirectory()
         self.folder = Path(self.scratch.name) / "memory"
-        self.chunk_lines = automem.lines.CHUNK_LINES
+        self.chunk_lines = automem.memory.lines.CHUNK_LINES
         # Small chunks, so that a few lines already make many of them.
-        automem.lines.CHUNK_LINES = 3 if small else self.chunk_lines
+        automem.memory.lines.CHUNK_LINES = 3 if small else self.chunk_lines
         self.memory = Memory(self.folder, FILES, Limits(result_chars=10_000))
         self.texts: dict[str, list[str]] = {}
         self.maps: dict[str, dict[str, str]] = {}
 
     def teardown(self) -> None:
-        import automem.lines
+        import automem.memory.lines
 
         if hasattr(self, "memory"):
-            automem.lines.CHUNK_LINES = self.chunk_lines
+            automem.memory.lines.CHUNK_LINES = self.chunk_lines
             self.memory.close()
             self.scratch.cleanup()
 

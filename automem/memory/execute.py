@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from automem.excerpt import newest_within
-from automem.memory_files import MapFile, clean, map_entry, map_line, utf8_size
-from automem.store import Refused, Store
+from automem.memory.excerpt import newest_within
+from automem.memory.files import MapFile, clean, map_entry, map_line, utf8_size
+from automem.memory.store import Refused, Store
 from automem.vocabulary import EVERY_FILE, Op, file_name_problem, one_line, problem
 
 

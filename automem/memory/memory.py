@@ -11,14 +11,12 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from automem import execute
-from automem.execute import Result
-from automem.memory_disk import Folder, MemoryWriteFailed
-from automem.memory_files import MapFile, TextFile
-from automem.store import FileSpec, Limits, Refused, Store
+from automem.memory import execute
+from automem.memory.disk import Folder
+from automem.memory.execute import Result
+from automem.memory.files import MapFile, TextFile
+from automem.memory.store import FileSpec, Limits, Refused, Store
 from automem.vocabulary import Op, file_name_problem
-
-__all__ = ["FileSpec", "Limits", "Memory", "MemoryWriteFailed", "Result"]
 
 
 class Memory:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from automem.memory_files import MapFile, TextFile
+from automem.memory.files import MapFile, TextFile
 
 Kind = Literal["note", "log", "map"]
 
