@@ -20,8 +20,10 @@ from automem.records import Phase, StepRecord, Turn
 from automem.runs import Run
 from games.protocol import Screen
 
-OPERATIONS_SHOWN = 24
+OPERATIONS_KEPT = 60
 FILE_LINES_SHOWN = 6
+LEAST_FILES_HEIGHT = 8
+"""Rows that the memory folder gets even where the game would fill the terminal."""
 
 
 def screen_text(screen: Screen) -> Text:
@@ -95,8 +97,10 @@ class Watch:
 
     def __init__(self, console: Console, delay: float = 0.0) -> None:
         """Args: delay: seconds to rest on each step, so that a fast player can be followed."""
+        self._console = console
         self._delay = delay
-        self._operations: deque[Text] = deque(maxlen=OPERATIONS_SHOWN)
+        self._rows = 12
+        self._operations: deque[Text] = deque(maxlen=OPERATIONS_KEPT)
         self._title = "starting"
         self._screen: RenderableType = Text("starting the game")
         self._files: RenderableType = Text("")
@@ -129,6 +133,7 @@ class Watch:
         self._screen = screen_text(screen)
         width = max((sum(len(characters) for characters, _ in row) for row in screen), default=40)
         self._layout["game"].size = min(width, 80) + 4
+        self._rows = len(screen)
         self._title = (
             f"{job.task}, seed {job.seed}, step {record.step}: {record.action}  "
             f"progression {100 * record.progression:.2f} %"
@@ -140,10 +145,11 @@ class Watch:
             await asyncio.sleep(self._delay)
 
     def _draw(self) -> Layout:
+        height = min(max(self._rows + 2, 14), max(self._console.size.height - LEAST_FILES_HEIGHT, 6))
+        self._layout["top"].size = height
+        newest = list(self._operations)[-(height - 2) :]
         self._layout["game"].update(Panel(self._screen, title=self._title, title_align="left"))
-        self._layout["operations"].update(
-            Panel(Group(*self._operations), title="memory operations", title_align="left")
-        )
+        self._layout["operations"].update(Panel(Group(*newest), title="memory operations", title_align="left"))
         self._layout["files"].update(Panel(self._files, title="memory folder", title_align="left"))
         return self._layout
 
