@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from automem.models.scripted.nethack import boulders
-from automem.models.scripted.nethack.dungeon import Scene, decide, search_spots, unvisited, urgent
+from automem.models.scripted.nethack.dungeon import Scene, decide, search_spots, unvisited, urgent, ways_down
 from automem.models.scripted.nethack.notes import Past, Questions, log_files, pinned_past, state_files
 from automem.models.scripted.nethack.screen import Screen, actions_in, read_screen
 from automem.models.scripted.nethack.terrain import read_terrain
@@ -64,19 +64,22 @@ def _questions(turn: int, call: Call, scene: Scene) -> Questions:
         questions.state()
         if scene.screen.hp >= 0 and scene.screen.hp * 7 <= scene.screen.max_hp + 35:
             questions.prayers()
-    if ">" in scene.terrain.cells or _remembers_places(call):
-        return questions
     ways = scene.ways()
+    if ways_down(scene, ways) or _remembers_places(call):
+        return questions
     places = unvisited(scene, ways)
     if not places:
         spots = [cell for cell in search_spots(scene, ways) if cell not in scene.past.searched]
+        if spots:
+            questions.visits([scene.screen.at])
         questions.visits(spots, searched=True)
         return questions
     asked = scene.past.asked
     if turn and places[0] in asked and ways.before[places[0]] in asked:
         return questions
     nearest = places[: _MORE if turn else _NEAREST]
-    cells = dict.fromkeys(cell for place in nearest for cell in (place, ways.before[place]) if cell not in asked)
+    wanted = [scene.screen.at, *(cell for place in nearest for cell in (place, ways.before[place]))]
+    cells = dict.fromkeys(cell for cell in wanted if cell not in asked)
     questions.visits(list(cells))
     return questions
 

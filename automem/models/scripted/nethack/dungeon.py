@@ -28,6 +28,7 @@ _PEACEFUL = re.compile(r"Really attack (?:the |)([^?]+?)\?")
 _SEARCH_COST = 15
 _WALL_DOUBT = 30
 _SPOTS = 14
+_OFTEN = 12
 _DOUBT, _GIVE_UP = 4, 10
 
 
@@ -185,14 +186,19 @@ def _rest(scene: Scene) -> str | None:
 
 def _company(scene: Scene) -> bool:
     """A monster in view that is not tame."""
-    shown = sum(c in MONSTERS for c in scene.terrain.cells) - 1
+    shown = sum(c in MONSTERS for c in scene.terrain.cells)
     tame = sum(line.count("tame ") + line.count(" statue") for line in scene.screen.seen)
     return shown > tame
 
 
-def _to_stairs(scene: Scene, ways: Reach) -> str | None:
+def ways_down(scene: Scene, ways: Reach) -> list[int]:
+    """Stairs and holes in view that can be reached."""
     goals = [cell for cell in scene.terrain.find(">") if cell in ways.distance]
-    goals += [cell for cell in _holes(scene) if cell in ways.distance]
+    return goals + [cell for cell in _holes(scene) if cell in ways.distance]
+
+
+def _to_stairs(scene: Scene, ways: Reach) -> str | None:
+    goals = ways_down(scene, ways)
     if not goals:
         return None
     goal = min(goals, key=lambda cell: (ways.distance[cell], cell))
@@ -249,9 +255,16 @@ def unvisited(scene: Scene, ways: Reach) -> list[int]:
 
 def explore(scene: Scene, ways: Reach) -> str | None:
     """One action toward the nearest place that may show more of the level."""
-    for cell in unvisited(scene, ways)[:1]:
-        return walk(ways.start, ways.path(cell), scene.terrain, scene.actions, scene.last)
-    return None
+    places = unvisited(scene, ways)
+    if not places:
+        return None
+    goal = places[_persistence(scene) % len(places)]
+    return walk(ways.start, ways.path(goal), scene.terrain, scene.actions, scene.last)
+
+
+def _persistence(scene: Scene) -> int:
+    """0 at first; more where this place was visited so often that the best aim must be out of reach."""
+    return scene.past.visits.get(scene.screen.at, 0) // _OFTEN
 
 
 def search_spots(scene: Scene, ways: Reach) -> list[int]:
@@ -284,7 +297,7 @@ def _unknown_beyond(terrain: Terrain, cell: int) -> int:
     most = 0
     for step in (1, -1, WIDTH, -WIDTH):
         wall = cell + step
-        if not 0 <= wall < len(terrain.cells) or terrain.cells[wall] not in "|-":
+        if not 0 <= wall < len(terrain.cells) or terrain.cells[wall] not in "|-" or terrain.cost[wall]:
             continue
         count = 0
         for depth in range(1, 9 if abs(step) == 1 else 5):
@@ -311,7 +324,8 @@ def _search(scene: Scene, ways: Reach) -> str | None:
         doubt = 0 if cell in blind else _WALL_DOUBT - _unknown_beyond(scene.terrain, cell)
         return ways.distance[cell] + doubt + _SEARCH_COST * searched.get(cell, 0)
 
-    best = min(spots, key=lambda cell: (cost(cell), cell))
+    ranked = sorted(spots, key=lambda cell: (cost(cell), cell))
+    best = ranked[_persistence(scene) % len(ranked)]
     if best == ways.start:
         return _searching(scene)
     return walk(ways.start, ways.path(best), scene.terrain, scene.actions, scene.last) or _searching(scene)

@@ -96,7 +96,8 @@ def wand(screen: Screen) -> str | None:
 
 def healing(screen: Screen) -> str | None:
     """The letter of a potion that is known to heal."""
-    return _item(screen, "extra healing", "full healing", "of healing", "potions of healing")
+    potions = {letter: item for letter, item in screen.inventory.items() if "potion" in item}
+    return next((letter for letter, item in potions.items() if "healing" in item), None)
 
 
 def _item(screen: Screen, *names: str) -> str | None:
@@ -120,11 +121,11 @@ def message_of(screen: Screen) -> str:
 
 
 def _direction(screen: Screen, terrain: Terrain, last: str | None, actions: frozenset[str]) -> str | None:
+    if "dig" in screen.message:
+        return key(">", actions)
     at = _player(screen)
     if at is None:
         return None
-    if digger(screen) and "dig" in screen.message:
-        return key(">", actions)
     if last in ("kick", "open"):
         for name, (dx, dy) in DIRECTIONS.items():
             if at + dx + dy * WIDTH in terrain.closed and dx * dy == 0:

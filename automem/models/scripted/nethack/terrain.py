@@ -32,6 +32,7 @@ _SESSILE = ("floating eye", "blue jelly", "acid blob", "spotted jelly", "cockatr
             "yellow mold", "brown mold", "red mold", "violet fungus", "shrieker", "gas spore")  # fmt: skip
 
 
+_SESSILE_CLASSES = frozenset("Fje")
 _KEEPERS = ("shopkeeper", "watchman", "watch captain", "guard", "aligned priest", "Oracle")
 
 
@@ -40,7 +41,7 @@ class Terrain:
     """The map, read. Compared by identity, so that it can stand in caches.
 
     Attributes:
-        cells: the map's characters, rows joined.
+        cells: the map's characters, rows joined; under the player, what was probably there.
         cost: what entering each cell costs, in steps; `BLOCKED` where one cannot.
         doors: cells that are entered and left straight only.
         closed: doors that are shut.
@@ -66,6 +67,8 @@ def read_terrain(screen: Screen) -> Terrain:
     cells = "".join(
         row if FIRST_ROW <= y <= LAST_ROW else " " * WIDTH for y, row in enumerate(screen.rows[:HEIGHT])
     )
+    if screen.here:
+        cells = _uncovered(cells, screen.at)
     cost = [BLOCKED] * len(cells)
     doors: set[int] = set()
     closed: set[int] = set()
@@ -75,7 +78,7 @@ def read_terrain(screen: Screen) -> Terrain:
         if shown in _OPEN:
             cost[i] = 1
         elif shown in MONSTERS:
-            cost[i] = 3
+            cost[i] = BLOCKED if shown in _SESSILE_CLASSES else 3
         elif shown in _COSTLY:
             cost[i] = _COSTLY[shown]
         elif shown in _WALL:
@@ -109,6 +112,15 @@ def _door(cells: str, i: int, shown: str) -> str:
     if shown == "|":
         return "open" if across and north != "|" and south != "|" else ""
     return "open" if along and west != "-" and east != "-" else ""
+
+
+def _uncovered(cells: str, i: int) -> str:
+    """The map with what the player most likely stands on in the player's place."""
+    around = cells[i - 1] + cells[i + 1] + cells[i - WIDTH] + cells[i + WIDTH]
+    diagonal = cells[i - WIDTH - 1] + cells[i - WIDTH + 1] + cells[i + WIDTH - 1] + cells[i + WIDTH + 1]
+    flanked = (around[0] in "|-" and around[1] in "|-") or (around[2] in "|-" and around[3] in "|-")
+    corridor = "#" in around + diagonal and not flanked and not any(c in _FLOOR for c in around)
+    return cells[:i] + ("#" if corridor else ".") + cells[i + 1 :]
 
 
 def _in_gap(cells: str, cost: list[int], i: int) -> bool:
@@ -154,6 +166,7 @@ def _look_beside(
                 harmful.add(cell)
             elif _is_monster(name, shown):
                 hostile[direction] = name
+                cost[cell] = 3
 
 
 _THINGS = ("wall", "corner", "dark area", "door", "stairs", "fountain", "altar", "corpse", "boulder", "corridor")
