@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from automem.models.scripted.nethack import boulders
-from automem.models.scripted.nethack.dungeon import Scene, decide, search_spots, unvisited, urgent, ways_down
+from automem.models.scripted.nethack.dungeon import decide, search_spots, unvisited, urgent, ways_down
 from automem.models.scripted.nethack.notes import Past, Questions, log_files, pinned_past, state_files
+from automem.models.scripted.nethack.scene import Scene
 from automem.models.scripted.nethack.screen import Screen, actions_in, read_screen
 from automem.models.scripted.nethack.terrain import read_terrain
 from automem.models.scripted.nethack.writing import write
@@ -32,7 +33,7 @@ def _plan(call: Call, screen: Screen) -> str:
         return _act(call, action)
     past = Past()
     pinned_past(call, screen, past)
-    scene = Scene(screen, terrain, actions, call.last_action, past)
+    scene = Scene(screen, terrain, actions, call.last_action, past, call.step)
     for turn in range(READ_TURNS):
         questions = _questions(turn, call, scene)
         if not questions.operations:

@@ -6,16 +6,14 @@ nothing itself. Experience is no aim: deeper is.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from functools import lru_cache
 
-from automem.models.scripted.nethack import questions
+from automem.models.scripted.nethack import quest, questions
 from automem.models.scripted.nethack.keys import direction, key, walk
-from automem.models.scripted.nethack.notes import Past, failed_moves
-from automem.models.scripted.nethack.paths import Reach, ends, frontiers, reach
+from automem.models.scripted.nethack.paths import Reach, ends, frontiers
+from automem.models.scripted.nethack.scene import Scene
 from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, LAST_ROW, WIDTH, Screen
-from automem.models.scripted.nethack.terrain import AROUND, DIAGONAL, MONSTERS, NAMES, OFFSETS, Terrain
+from automem.models.scripted.nethack.terrain import AROUND, DIAGONAL, NAMES, OFFSETS, Terrain
 
 PRAYER_PAUSE = 900
 """Turns between two prayers."""
@@ -23,42 +21,12 @@ PRAYER_PAUSE = 900
 FIRST_PRAYER = 101
 """Before this turn a god is not to be disturbed."""
 
-_PEACEFUL = re.compile(r"Really attack (?:the |)([^?]+?)\?")
-
 _SEARCH_COST = 15
 _WALL_DOUBT = 30
 _SPOTS = 14
 _OFTEN = 12
+_RETREAT = 3
 _DOUBT, _GIVE_UP = 4, 10
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """All that a decision looks at."""
-
-    screen: Screen
-    terrain: Terrain
-    actions: frozenset[str]
-    last: str | None
-    past: Past
-
-    def has(self, action: str) -> bool:
-        return action in self.actions
-
-    def peaceful(self) -> set[str]:
-        """Names of monsters that the game asked about before a blow."""
-        told = [self.screen.message, *(m.text for m in self.past.recent)]
-        return {name for text in told for name in _PEACEFUL.findall(text)}
-
-    def ways(self) -> Reach:
-        """Where one can walk from here, leaving out moves that failed just now."""
-        start = self.screen.at
-        peaceful = {
-            (start, start + OFFSETS[name]) for name, monster in self.terrain.hostile.items() if monster in self.peaceful()
-        }
-        failed = frozenset(peaceful.union(failed_moves(self.past.recent)))
-        straight = not self.has("northeast")
-        return reach(self.terrain, self.screen.at, failed, straight)
 
 
 def urgent(screen: Screen, terrain: Terrain, last: str | None, actions: frozenset[str]) -> str | None:
@@ -82,10 +50,14 @@ def decide(scene: Scene) -> str | None:
     screen, terrain = scene.screen, scene.terrain
     if on_stairs(scene) and scene.has("down"):
         return "down"
-    for choose in (_stay_alive, fight, _eat, _dig, _rest):
+    if quest.is_quest(scene) and screen_crowded(scene) and (action := quest.freeze(scene, scene.ways())):
+        return action
+    for choose in (_stay_alive, _fall_back, fight, _eat, _dig, _rest):
         if action := choose(scene):
             return action
     ways = scene.ways()
+    if quest.is_quest(scene) and (action := quest.fetch(scene, ways) or quest.freeze(scene, ways)):
+        return action
     return _to_stairs(scene, ways) or _kick(scene) or explore(scene, ways) or _search(scene, ways) or _anything(scene)
 
 
@@ -99,6 +71,29 @@ def fight(scene: Scene) -> str | None:
         )
         if name in scene.actions and monster not in peaceful and not through_door:
             return name
+    return None
+
+
+def screen_crowded(scene: Scene) -> bool:
+    """An enemy is next to the player, and more are close."""
+    return bool(scene.terrain.hostile) and len(quest.crowd(scene.terrain, scene.screen.at)) > 1
+
+
+def _fall_back(scene: Scene) -> str | None:
+    """Out of the open, into something narrow, when several attack at once."""
+    terrain, at = scene.terrain, scene.screen.at
+    enemies = {at + OFFSETS[name] for name, monster in terrain.hostile.items() if monster not in scene.peaceful()}
+    if len(enemies) < 2 or terrain.cells[at] == "#":
+        return None
+    ways = scene.ways()
+    for cell in ways.order:
+        if ways.distance[cell] > _RETREAT:
+            return None
+        if terrain.cells[cell] == "#":
+            path = ways.path(cell)
+            if path and not enemies.intersection(path):
+                name = direction(at, path[0])
+                return name if name in scene.actions else None
     return None
 
 
@@ -137,7 +132,7 @@ def _stay_alive(scene: Scene) -> str | None:
     if not scene.has("pray") or (screen.turn < FIRST_PRAYER and screen.turn >= 0):
         return None
     prayed = scene.past.prayed
-    if prayed is not None and (screen.turn < 0 or screen.turn - prayed < PRAYER_PAUSE):
+    if prayed is not None and screen.turn - prayed < PRAYER_PAUSE:
         return None
     return "pray"
 
@@ -179,16 +174,9 @@ def _rest(scene: Scene) -> str | None:
     screen = scene.screen
     if not (scene.has("9") and scene.has("search")) or screen.hp * 5 >= screen.max_hp * 3 or screen.hp <= 0:
         return None
-    if any(word in screen.status for word in ("Hungry", "Weak", "Faint")) or _company(scene):
+    if any(word in screen.status for word in ("Hungry", "Weak", "Faint")) or scene.company():
         return None
     return "9"
-
-
-def _company(scene: Scene) -> bool:
-    """A monster in view that is not tame."""
-    shown = sum(c in MONSTERS for c in scene.terrain.cells)
-    tame = sum(line.count("tame ") + line.count(" statue") for line in scene.screen.seen)
-    return shown > tame
 
 
 def ways_down(scene: Scene, ways: Reach) -> list[int]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from automem.models.scripted.nethack.keys import key
+from automem.models.scripted.nethack.lines import aim, beside, loose_thing
 from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, WIDTH, Screen
-from automem.models.scripted.nethack.terrain import OFFSETS, Terrain
+from automem.models.scripted.nethack.terrain import Terrain
 
 _FOOD = re.compile(
     r"\b(food rations?|cram|lembas|apples?|oranges?|pears?|melons?|bananas?|carrots?|candy|cookies?|pancakes?|tripe|"
@@ -130,21 +131,11 @@ def _direction(screen: Screen, terrain: Terrain, last: str | None, actions: froz
         for name, (dx, dy) in DIRECTIONS.items():
             if at + dx + dy * WIDTH in terrain.closed and dx * dy == 0:
                 return name if name in actions else None
-        return None
+        name = loose_thing(terrain, at)
+        return name if name in actions else None
     if wand(screen) and "wand of digging" in screen.inventory.get(wand(screen) or "", ""):
         return key(">", actions)
-    return toward(terrain, at, "}") or "east"
-
-
-def toward(terrain: Terrain, at: int, character: str) -> str | None:
-    """The compass direction in which `character` stands in a straight line."""
-    for name, offset in OFFSETS.items():
-        cell = at + offset
-        while 0 <= cell < len(terrain.cells) and terrain.cells[cell] not in " |-":
-            if terrain.cells[cell] == character:
-                return name
-            cell += offset
-    return None
+    return beside(terrain, at) or aim(terrain, at) or "east"
 
 
 def _player(screen: Screen) -> int | None:
