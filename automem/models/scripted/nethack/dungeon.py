@@ -50,13 +50,13 @@ def decide(scene: Scene) -> str | None:
     screen, terrain = scene.screen, scene.terrain
     if on_stairs(scene) and scene.has("down"):
         return "down"
-    if quest.is_quest(scene) and screen_crowded(scene) and (action := quest.freeze(scene, scene.ways())):
+    if quest.is_quest(scene) and (action := quest.blast(scene)):
         return action
     for choose in (_stay_alive, _fall_back, fight, _eat, _dig, _rest):
         if action := choose(scene):
             return action
     ways = scene.ways()
-    if quest.is_quest(scene) and (action := quest.fetch(scene, ways) or quest.freeze(scene, ways)):
+    if quest.is_quest(scene) and (action := _cross(scene, ways)):
         return action
     return _to_stairs(scene, ways) or _kick(scene) or explore(scene, ways) or _search(scene, ways) or _anything(scene)
 
@@ -74,9 +74,13 @@ def fight(scene: Scene) -> str | None:
     return None
 
 
-def screen_crowded(scene: Scene) -> bool:
-    """An enemy is next to the player, and more are close."""
-    return bool(scene.terrain.hostile) and len(quest.crowd(scene.terrain, scene.screen.at)) > 1
+def _cross(scene: Scene, ways: Reach) -> str | None:
+    """Get what freezes lava, and freeze it where it bars the way."""
+    if action := quest.fetch(scene, ways):
+        return action
+    if ways_down(scene, ways) or (">" not in scene.terrain.cells and unvisited(scene, ways)):
+        return None
+    return quest.freeze(scene, ways)
 
 
 def _fall_back(scene: Scene) -> str | None:

@@ -49,13 +49,11 @@ def fetch(scene: Scene, ways: Reach) -> str | None:
 
 
 def freeze(scene: Scene, ways: Reach) -> str | None:
-    """Use the tool on lava, from a place that has it straight ahead; or on a crowd."""
+    """Use the tool on lava, from a place that has it straight ahead."""
     screen, terrain = scene.screen, scene.terrain
     command = tool(screen, scene.actions)
     if command is None or any(word in screen.message for word in ("othing happens", "too worn out")):
         return None
-    if terrain.hostile and len(crowd(terrain, ways.start)) > 1:
-        return command
     if "}" not in terrain.cells or not screen.names("lava"):
         return None
     if aim(terrain, ways.start):
@@ -64,6 +62,13 @@ def freeze(scene: Scene, ways: Reach) -> str | None:
         if ways.distance[cell] and aim(terrain, cell):
             return walk(ways.start, ways.path(cell), terrain, scene.actions, scene.last)
     return None
+
+
+def blast(scene: Scene) -> str | None:
+    """Use the tool on enemies who come in numbers."""
+    if not scene.terrain.hostile or len(crowd(scene.terrain, scene.screen.at)) < 2:
+        return None
+    return tool(scene.screen, scene.actions)
 
 
 def _has_any(screen: Screen) -> bool:

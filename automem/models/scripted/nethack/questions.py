@@ -38,7 +38,8 @@ def answer(screen: Screen, terrain: Terrain, last: str | None, actions: frozense
     if "want to eat" in message:
         return _letter(food(screen, _choices(message)), message, actions) or give_up
     if "want to use or apply" in message:
-        return _letter(digger(screen) or horn(screen), message, actions) or give_up
+        tools = (horn(screen), digger(screen)) if screen.turn < 0 else (digger(screen), horn(screen))
+        return _letter(tools[0] or tools[1], message, actions) or give_up
     if "want to zap" in message:
         return _letter(wand(screen), message, actions) or give_up
     if "want to drink" in message:
