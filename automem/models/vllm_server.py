@@ -33,8 +33,9 @@ from automem.models.protocol import ModelUnavailable
 
 HOST = "127.0.0.1"
 LOG = "server.log"
-START_SECONDS = {"cpu": 300.0, "gpu": 900.0}
-"""How long a server may take to come up; a large model on GPUs loads for minutes."""
+START_SECONDS = {"cpu": 600.0, "gpu": 1800.0}
+"""How long a server may take to come up: a busy machine took minutes where a quiet one took half
+a minute, and a large model on GPUs loads for long. One that ends is noticed at once."""
 
 BUSY_SECONDS = 10.0
 """How long a server that was up before is waited for: it may be busy."""
