@@ -21,7 +21,9 @@ PRAYER_PAUSE = 900
 FIRST_PRAYER = 101
 """Before this turn a god is not to be disturbed."""
 
-_SEARCH_COST = 15
+SEARCH_TURNS = "15"
+"""Turns of one search where the game takes counts."""
+
 _WALL_DOUBT = 30
 _SPOTS = 14
 _OFTEN = 12
@@ -311,10 +313,11 @@ def _search(scene: Scene, ways: Reach) -> str | None:
     if not spots:
         return _searching(scene)
     blind = set(ends(scene.terrain, ways))
+    turns = int(SEARCH_TURNS) if scene.has("1") else 1
 
     def cost(cell: int) -> int:
         doubt = 0 if cell in blind else _WALL_DOUBT - _unknown_beyond(scene.terrain, cell)
-        return ways.distance[cell] + doubt + _SEARCH_COST * searched.get(cell, 0)
+        return ways.distance[cell] + doubt + turns * searched.get(cell, 0)
 
     ranked = sorted(spots, key=lambda cell: (cost(cell), cell))
     best = ranked[_persistence(scene) % len(ranked)]
