@@ -48,6 +48,9 @@ def wishes(belief: Belief) -> list[Wish]:
             return worth / 8
         return 0.0 if achievement in done else worth
 
+    # Before the night one stocks up.
+    if 110 <= belief.step % DAY <= 165:
+        food, drink = food - 2, drink - 2
     # Vital needs grow steeply as they run out.
     want("water", _need(drink) + first("collect_drink", 0.8))
     want("cow", _need(food) + first("eat_cow", 0.9))
@@ -63,8 +66,12 @@ def wishes(belief: Belief) -> list[Wish]:
             want("stone", 2.8)
         elif stone < tools + furnace and (tools or furnace):
             want("stone", 1.5)
+        elif dark(belief.step) and stone < 9:
+            # Among rock a room takes two stones, on grass eight.
+            want("stone", 2.2)
         elif stone < 9:
-            want("stone", 0.35)
+            late = 90 <= belief.step % DAY <= 270
+            want("stone", (1.2 if late else 0.7) if stone < 8 else 0.3)
         if coal < (pickaxe < 3) + (sword < 3) or "collect_coal" not in done:
             want("coal", 2.0 if coal == 0 else 0.9)
     if pickaxe >= 2 and (iron < (pickaxe < 3) + (sword < 3) or "collect_iron" not in done):
@@ -73,7 +80,7 @@ def wishes(belief: Belief) -> list[Wish]:
         want("diamond", 3.0 if "collect_diamond" not in done else 0.05)
     if health >= 6 and sword >= 1:
         want("zombie", first("defeat_zombie", 1.0))
-    if health >= 6 and sword >= 2:
+    if health >= 7 and sword >= 2:
         want("skeleton", first("defeat_skeleton", 1.2))
     return found
 

@@ -5,25 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from automem.models.scripted.crafter.belief import Belief
-from automem.models.scripted.crafter.goals import DISCOUNT, Wish, dark, level, wishes
-from automem.models.scripted.crafter.ground import CENTRE, NEVER, REACH, SIDE, Ground, solid
-from automem.models.scripted.crafter.rules import (
-    ANY,
-    BIT,
-    CREATURES,
-    DIRECTIONS,
-    MAKE,
-    MOVE_OF,
-    PLACE,
-    RIPE_AFTER,
-    WALKABLE,
-    tool_action,
-)
-from automem.models.scripted.crafter.rules import REACH as SIGHT
-from automem.models.scripted.crafter.shelter import best_shelter, sealed, towards
+from automem.models.scripted.crafter.danger import face_danger
+from automem.models.scripted.crafter.explore import explore
+from automem.models.scripted.crafter.goals import DISCOUNT, Wish, level, wishes
+from automem.models.scripted.crafter.ground import NEVER, REACH, Ground
+from automem.models.scripted.crafter.rest import rest
+from automem.models.scripted.crafter.rules import BIT, CREATURES, MAKE, MOVE_OF, PLACE, RIPE_AFTER, tool_action
+from automem.models.scripted.crafter.steps import WAIT, ground_of, open_ahead, turn_or_do, walk
 from automem.models.scripted.crafter.world import Cell, places_of
 
-WAIT = "Noop"
+_SOUGHT = ("water", "cow", "tree", "stone", "coal", "iron", "diamond")
+_UNKNOWN = 20
+"""Steps to a thing of which no place is known, as a guess."""
+_CURIOSITY = 0.12
+"""Worth of seeing something new."""
 
 
 def choose(belief: Belief) -> str:
@@ -31,79 +26,13 @@ def choose(belief: Belief) -> str:
     if belief.scene.sleeping:
         return WAIT
     return (
-        _fight(belief)
-        or _dodge(belief)
+        face_danger(belief)
         or _make(belief)
         or _place(belief)
-        or _rest(belief)
+        or rest(belief)
         or _pursue(belief)
-        or _explore(belief)
         or WAIT
     )
-
-
-def _ground(belief: Belief) -> Ground:
-    """The ground around, made once for a belief."""
-    if belief.ground is None:
-        belief.ground = _make_ground(belief)
-    return belief.ground
-
-
-def _make_ground(belief: Belief) -> Ground:
-    dangers: dict[Cell, int] = {}
-    for kind, own, beside in (("zombie", 8, 4), ("skeleton", 8, 2), ("cow", 6, 0), ("arrow", 6, 2)):
-        cells = belief.creatures(kind)
-        if len(cells) > 3:
-            continue
-        for x, y in cells:
-            dangers[x, y] = dangers.get((x, y), 0) + own
-            if beside:
-                for dx, dy in DIRECTIONS.values():
-                    dangers[x + dx, y + dy] = dangers.get((x + dx, y + dy), 0) + beside
-    tools = frozenset(
-        item for item in ("wood_pickaxe", "stone_pickaxe", "iron_pickaxe", "stone") if belief.scene.has(item)
-    )
-    return Ground(belief.world, *belief.here, tools, dangers, belief.facing)
-
-
-def _turn_or_do(belief: Belief, step: Cell, action: str = "Do") -> str:
-    return action if belief.facing == step else MOVE_OF[step]
-
-
-def _walk(belief: Belief, step: Cell | None) -> str | None:
-    """The action that takes one step, clearing what is in the way."""
-    if step is None or step not in MOVE_OF:
-        return None
-    x, y = belief.here[0] + step[0], belief.here[1] + step[1]
-    bits = belief.world.at(x, y)
-    if not solid(bits) or belief.facing != step:
-        return MOVE_OF[step]
-    if bits == BIT["water"]:
-        return "Place Stone" if belief.scene.has("stone") else None
-    return "Do"
-
-
-def _fight(belief: Belief) -> str | None:
-    """Strike what stands beside."""
-    for kind in ("zombie", "skeleton"):
-        sight = belief.scene.nearest(kind)
-        if sight and sight.distance == 1:
-            return _turn_or_do(belief, (sight.dx, sight.dy))
-    return None
-
-
-def _dodge(belief: Belief) -> str | None:
-    """Put a stone between oneself and what shoots or comes, when health is low and it is in line ahead."""
-    scene = belief.scene
-    health = scene.vitals.get("health", 9)
-    for kind, most in (("skeleton", 5), ("arrow", 4), ("zombie", 2)):
-        sight = scene.nearest(kind)
-        if sight is None or sight.distance > most or sight.distance < 2 or (sight.dx and sight.dy):
-            continue
-        step = (sight.dx, sight.dy)
-        if health <= (4 if kind == "zombie" else 5) and belief.facing == step and scene.has("stone"):
-            return "Place Stone"
-    return None
 
 
 def _make(belief: Belief) -> str | None:
@@ -121,12 +50,9 @@ def _make(belief: Belief) -> str | None:
 
 def _place(belief: Belief) -> str | None:
     """Place a table, a furnace or a sapling when it is time and the cell in front can take it."""
-    if belief.ahead is None:
+    if not open_ahead(belief):
         return None
     scene = belief.scene
-    front = belief.world.at(*belief.ahead)
-    if scene.ahead in CREATURES or front & ~WALKABLE:
-        return None
     wood, stone = scene.items.get("wood", 0), scene.items.get("stone", 0)
     pickaxe, sword = level(belief, "pickaxe"), level(belief, "sword")
     if not belief.near("table"):
@@ -141,7 +67,7 @@ def _place(belief: Belief) -> str | None:
             return "Place Furnace"
     if stone and belief.missing("place_stone") and pickaxe >= 1:
         return "Place Stone"
-    if scene.has("sapling") and front == BIT["grass"] and "place_plant" not in belief.done:
+    if scene.has("sapling") and scene.ahead == "grass" and "place_plant" not in belief.done:
         return "Place Plant"
     return None
 
@@ -155,65 +81,22 @@ def _close(belief: Belief, material: str, steps: int) -> bool:
     return belief.distance(material) <= steps
 
 
-def _rest(belief: Belief) -> str | None:
-    """Sleep when tired, in a closed room; make one when it is near or night falls."""
-    vitals = belief.scene.vitals
-    energy, health = vitals.get("energy", 9), vitals.get("health", 9)
-    food, drink = vitals.get("food", 9), vitals.get("drink", 9)
-    night = dark(belief.step)
-    starving = food <= 1 or drink <= 1
-    closed = sealed(belief.world, *belief.here)
-    if closed and energy < 9 and not starving:
-        if night or energy <= 5 or health <= 6 or "wake_up" not in belief.done:
-            return "Sleep"
-    if closed and health <= 4 and min(food, drink) >= 3:
-        return WAIT
-    if closed:
-        return None
-    if starving:
-        return None
-    patience = 0
-    if energy <= 2:
-        patience = 40
-    elif night and energy <= 7 and min(food, drink) >= 3:
-        patience = 24
-    elif health <= 3 and min(food, drink) >= 3:
-        patience = 10
-    elif "wake_up" not in belief.done and energy <= 8:
-        patience = 4
-    if patience:
-        ground = _ground(belief)
-        shelter = best_shelter(
-            belief.world, ground, belief.scene.items.get("stone", 0), belief.scene.has("wood_pickaxe")
-        )
-        if shelter is not None and shelter.cost <= patience:
-            action = towards(shelter, belief.world, ground, belief.facing)
-            if action:
-                return action
-    if energy <= 1 and belief.distance("zombie") > 4:
-        return "Sleep"
-    return None
-
-
 def _pursue(belief: Belief) -> str | None:
-    """The wish that is worth most for its way."""
-    ground = _ground(belief)
-    best: tuple[float, str] | None = None
+    """The wish that is worth most for its way; looking for something where no place of it is known."""
+    ground = ground_of(belief)
+    best: tuple[float, str] = (0.0, "")
+    search: tuple[float, str] = (_CURIOSITY, "")
     for wish in wishes(belief):
         found = _reach(belief, ground, wish)
-        if found is None:
-            continue
-        steps, action = found
-        worth = wish.worth * DISCOUNT**steps
-        if best is None or worth > best[0]:
-            best = (worth, action)
+        if found is not None:
+            best = max(best, (wish.worth * DISCOUNT ** found[0], found[1]))
+        elif wish.kind in _SOUGHT:
+            search = max(search, (wish.worth * DISCOUNT**_UNKNOWN, wish.kind))
     for worth, steps, action in _errands(belief, ground):
-        worth *= DISCOUNT**steps
-        if best is None or worth > best[0]:
-            best = (worth, action)
-    if best is None or best[0] < 0.12:
-        return None
-    return best[1]
+        best = max(best, (worth * DISCOUNT**steps, action))
+    if best[0] >= search[0]:
+        return best[1]
+    return explore(belief, search[1]) or best[1] or None
 
 
 def _reach(belief: Belief, ground: Ground, wish: Wish) -> tuple[int, str] | None:
@@ -241,9 +124,9 @@ def _reach(belief: Belief, ground: Ground, wish: Wish) -> tuple[int, str] | None
         return None
     if cost == 0:
         exact = len(cells) == 1 or belief.world.at(*cell) == BIT.get(wish.kind)
-        action = _turn_or_do(belief, step) if exact or hunted else MOVE_OF[step]
+        action = turn_or_do(belief, step) if exact or hunted else MOVE_OF[step]
         return 1, action
-    action = _walk(belief, step)
+    action = walk(belief, step)
     return (cost // 2 + 1 + doubt, action) if action else None
 
 
@@ -273,7 +156,7 @@ def _towards(belief: Belief, ground: Ground, target: Cell) -> str | None:
         score = cost // 2 + 2 * (abs(cx - target[0]) + abs(cy - target[1]))
         if best is None or score < best[0]:
             best = (score, (cx, cy))
-    return _walk(belief, ground.step_to(*best[1])) if best else None
+    return walk(belief, ground.step_to(*best[1])) if best else None
 
 
 def _errands(belief: Belief, ground: Ground) -> list[tuple[float, int, str]]:
@@ -298,38 +181,13 @@ def _errands(belief: Belief, ground: Ground) -> list[tuple[float, int, str]]:
     if not scene.has("sapling") and "place_plant" not in belief.done:
         x, y = belief.here
         if belief.ahead and belief.world.at(*belief.ahead) == BIT["grass"] and scene.ahead == "grass":
-            found.append((1.0, 3, "Do"))
+            found.append((2.2, 3, "Do"))
     for cell, since in belief.plants.items():
         if belief.step - since > RIPE_AFTER + 5 and belief.world.at(*cell) & BIT["plant"]:
             cost = ground.cost_beside(*cell)
             step = ground.step_beside(*cell)
             if cost < NEVER and step:
-                action = _turn_or_do(belief, step) if cost == 0 else _walk(belief, step)
+                action = turn_or_do(belief, step) if cost == 0 else walk(belief, step)
                 if action:
                     found.append((2.0, cost // 2 + 1, action))
     return found
-
-
-def _explore(belief: Belief) -> str | None:
-    """Walk to where most of what was never seen comes into view for the way."""
-    ground = _ground(belief)
-    unseen = (np.array(ground.bits, np.int32).reshape(SIDE, SIDE) == ANY).astype(np.int32)
-    rx, ry = SIGHT
-    total = np.zeros((SIDE + 2 * rx + 1, SIDE + 2 * ry + 1), np.int32)
-    total[rx + 1 : rx + 1 + SIDE, ry + 1 : ry + 1 + SIDE] = unseen
-    total = total.cumsum(0).cumsum(1)
-    w, h = 2 * rx + 1, 2 * ry + 1
-    gain = total[w:, h:] - total[:-w, h:] - total[w:, :-h] + total[:-w, :-h]
-    far = np.array(ground.far, np.float64).reshape(SIDE, SIDE)
-    score = np.where(far < NEVER, gain / (far + 10.0), -1.0)
-    if belief.facing:
-        # Keep going rather than turn back.
-        fx, fy = belief.facing
-        away = np.arange(SIDE) - REACH - 1
-        along = away[:, None] * fx + away[None, :] * fy
-        score *= 1 + 0.5 * along / np.maximum(1, np.abs(away)[:, None] + np.abs(away)[None, :])
-    score.flat[CENTRE] = -1.0
-    best = int(score.argmax())
-    if score.flat[best] <= 0:
-        return None
-    return _walk(belief, ground.step_to(*ground.cell(best)))

@@ -82,9 +82,7 @@ def _follow(call: Call, memory: Memory, world: World, now: Scene, start: bool) -
             looks.append((memo.step, track.x, track.y, memo, track.facing))
         newest = run[-1].step if run else None
     arrived = newest == call.step if newest is not None else call.phase == "plan" and (bool(placed) or bool(memory.marker))
-    if arrived:
-        track.look(now)
-    elif call.last_action is None:
+    if arrived or call.last_action is None:
         track.look(now)
     elif placed or memory.marker or looks or start:
         track.advance(call.last_action, now)

@@ -49,23 +49,30 @@ class Shelter:
     stones: int
 
 
-def sealed(world: World, x: int, y: int, most: int = 9) -> bool:
-    """Whether nothing can walk to the player: the open cells around it are few and closed in."""
+def sealed(
+    world: World, x: int, y: int, enemies: frozenset[Cell] = frozenset(), passable: int = WALKABLE, most: int = 9
+) -> bool:
+    """Whether nothing can reach the player: the open cells around it are few, closed in and free of enemies.
+
+    `passable` are the materials that something to be feared can cross.
+    """
     inside = {(x, y)}
     edge = [(x, y)]
     while edge:
         cx, cy = edge.pop()
         for dx, dy in DIRECTIONS.values():
             cell = (cx + dx, cy + dy)
-            if cell not in inside and not solid(world.at(*cell)):
+            if cell not in inside and world.at(*cell) & passable:
                 inside.add(cell)
                 edge.append(cell)
-                if len(inside) > most:
+                if len(inside) > most or cell in enemies:
                     return False
     return True
 
 
-def best_shelter(world: World, ground: Ground, stones: int, can_dig: bool, reach: int = 3) -> Shelter | None:
+def best_shelter(
+    world: World, ground: Ground, stones: int, can_dig: bool, passable: int = WALKABLE, reach: int = 3
+) -> Shelter | None:
     """The room that is closed soonest with the stones at hand, or None."""
     best: tuple[int, int, int] | None = None
     bits, far = ground.bits, ground.far
@@ -77,7 +84,7 @@ def best_shelter(world: World, ground: Ground, stones: int, can_dig: bool, reach
                 cost = way // 2 + (len(cells) == 4)
                 if way >= NEVER or (best is not None and cost >= best[0]):
                     continue
-                measured = _measure(bits, corner, cells, walls, can_dig)
+                measured = _measure(bits, corner, cells, walls, can_dig, passable)
                 if measured is None:
                     continue
                 dug, gaps = measured
@@ -92,13 +99,18 @@ def best_shelter(world: World, ground: Ground, stones: int, can_dig: bool, reach
         ((x, y), (dx, dy))
         for x, y in sorted(room)
         for dx, dy in DIRECTIONS.values()
-        if (x + dx, y + dy) not in room and not solid(world.at(x + dx, y + dy))
+        if (x + dx, y + dy) not in room and world.at(x + dx, y + dy) & passable
     )
     return Shelter(room, gaps, cost, len(gaps))
 
 
 def _measure(
-    bits: list[int], corner: int, cells: tuple[int, ...], walls: tuple[tuple[int, bool], ...], can_dig: bool
+    bits: list[int],
+    corner: int,
+    cells: tuple[int, ...],
+    walls: tuple[tuple[int, bool], ...],
+    can_dig: bool,
+    passable: int,
 ) -> tuple[int, int] | None:
     """Cells to dig and gaps to fill of a room; None where it cannot be made."""
     dug = gaps = 0
@@ -112,7 +124,7 @@ def _measure(
             dug += 1
     for wall, faced in walls:
         there = bits[corner + wall]
-        if there & WALKABLE:
+        if there & passable:
             if not faced or there & _LAVA:
                 return None
             gaps += 1
