@@ -234,8 +234,18 @@ def games_fetch(
 
 
 def _model(name: str, api_base: str, temperature: float, max_tokens: int):
+    from urllib.parse import urlsplit
+
+    from automem.models import registry
     from automem.runs import PlayedModel
 
+    registry.check(name)
+    address = urlsplit(api_base)
+    if api_base and (address.scheme not in ("http", "https") or not address.hostname):
+        raise UserError("--api-base: write a URL such as http://127.0.0.1:8000/v1")
+    if address.username or address.password or address.query:
+        # The address is stored with the run.
+        raise UserError("--api-base: leave keys and passwords out of the URL; LiteLLM reads keys from the environment")
     return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
 
 
@@ -254,6 +264,9 @@ def _evaluate(request, view, workers: int) -> None:
         errors.print(f"stopped; go on with: automem eval {request.target} … --run {planned.config.name} --resume")
         raise typer.Exit(130) from None
     console.print(tables.summary(summary))
+    cost = summary["overall"]["behaviour"]["totals"]["cost"]
+    if cost:
+        console.print(f"cost: {cost:.4f} USD", highlight=False)
     console.print(f"run folder: {run.folder}", highlight=False, soft_wrap=True)
     if not summary["complete"]:
         errors.print(

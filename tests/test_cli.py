@@ -57,13 +57,16 @@ def automem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
         (["eval", "crafter", "--episodes", "11"], "--episodes 11"),
         (["eval", "crafter", "--run", "../up"], "run name"),
         (["eval", "crafter", "--resume"], "--run NAME"),
+        (["eval", "crafter", "--model", "openai/x", "--api-base", "localhost:8000"], "write a URL"),
+        (["eval", "crafter", "--model", "openai/x", "--api-base", "https://me:secret@host/v1"], "out of the URL"),
+        (["eval", "crafter", "--model", "openai/x", "--api-base", "https://host/v1?key=secret"], "out of the URL"),
         (["nosuchcommand"], "No such command"),
     ],
 )
 def test_bad_input_is_one_message_and_code_2(automem: Command, tmp_path: Path, arguments: list[str], says: str) -> None:
     code, said = automem(*arguments)
     assert code == 2
-    assert says in said and "Traceback" not in said
+    assert says in said and "Traceback" not in said and "secret" not in said
     assert not (tmp_path / "runs").exists()
 
 
