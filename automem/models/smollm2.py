@@ -62,10 +62,10 @@ def ensure_converted() -> Path:
     """
     source, target = gguf_file(), converted_folder()
     target.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(target.with_suffix(".lock")):
+    with exclusive(target.with_name(f"{target.name}.lock")):
         if target.is_dir():
             return target
-        draft = target.with_suffix(".draft")
+        draft = target.with_name(f"{target.name}.draft")
         shutil.rmtree(draft, ignore_errors=True)
         # In a process of its own: torch stays out of the process that plays, and its memory is given back.
         done = subprocess.run(

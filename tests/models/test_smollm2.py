@@ -60,7 +60,7 @@ def test_a_conversion_that_was_cut_short_is_made_again(tmp_path: Path, monkeypat
     monkeypatch.setenv("AUTOMEM_CACHE", str(tmp_path))
     monkeypatch.setattr(smollm2, "gguf_file", lambda: tmp_path / "model.gguf")
     target = smollm2.converted_folder()
-    draft = target.with_suffix(".draft")
+    draft = target.with_name(f"{target.name}.draft")
     draft.mkdir(parents=True)
     (draft / "half").touch()
 
