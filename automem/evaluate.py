@@ -53,6 +53,10 @@ class Watcher(EpisodeListener, Protocol):
 
     def __exit__(self, *_: object) -> None: ...
 
+    def reaching(self, model: str) -> None:
+        """The model is being reached; a server on this machine may have to start."""
+        ...
+
     def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
         """The run is on disk and its episodes are known; nothing has been played yet."""
         ...
@@ -141,9 +145,10 @@ async def evaluate(run: Run, model: Model, watcher: Watcher, workers: int, proce
 async def run(planned: Plan, resume: bool, model: Model, watcher: Watcher, workers: int) -> tuple[Run, dict[str, Any]]:
     """Reach the model, create or reopen the run, play it. Nothing is written when the model cannot be reached."""
     try:
-        await model.ready()
-        opened = open_run(planned, resume)
         with watcher:
+            watcher.reaching(model.name)
+            await model.ready()
+            opened = open_run(planned, resume)
             return opened, await evaluate(opened, model, watcher, workers, min(workers, os.cpu_count() or 1))
     finally:
         await model.close()

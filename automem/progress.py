@@ -43,6 +43,11 @@ class Progress:
         if self._console.is_terminal:
             self._live.stop()
 
+    def reaching(self, model: str) -> None:
+        """Say what is waited for."""
+        if model != "scripted":
+            self._console.print(f"reaching {model}; a server on this machine takes a minute to start", highlight=False)
+
     def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
         """Learn how many episodes there are."""
         self._total = len(jobs)

@@ -63,6 +63,11 @@ class Steps:
         self._console = console
         self._every = every
 
+    def reaching(self, model: str) -> None:
+        """Say what is waited for."""
+        if model != "scripted":
+            self._console.print(f"reaching {model}; a server on this machine takes a minute to start", highlight=False)
+
     def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
         """See `automem.evaluate.Watcher`."""
 
@@ -115,6 +120,11 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
+
+    def reaching(self, model: str) -> None:
+        """Say what is waited for."""
+        self._title = f"reaching {model}"
+        self._live.update(self._draw())
 
     def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
         """See `automem.evaluate.Watcher`."""
