@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 
 from automem.models.scripted.crafter.rules import ANY, BIT, COLLECT, EDGE, SEEN, WALKABLE
@@ -57,6 +57,17 @@ class Ground:
             # No turn is needed; and whoever keeps going does not waver between two ways as good.
             i = CENTRE + facing[0] * SIDE + facing[1]
             self.costs[i] = max(1, self.costs[i] - 2) if self.costs[i] < NEVER else NEVER
+        self.far, self._came = _search(self.costs)
+
+    def keep_to_rock(self, inside: Collection[Cell]) -> None:
+        """Leave only ways that open no way in: through a closed room and rock with rock all around it."""
+        bits, rooms = self.bits, {i for cell in inside if (i := self.index(*cell)) is not None}
+        shut = [i in rooms or not there & WALKABLE for i, there in enumerate(bits)]
+        for i, there in enumerate(bits):
+            if i in rooms or self.costs[i] >= NEVER:
+                continue
+            if there & (WALKABLE | BIT["water"] | BIT["lava"]) or not all(shut[i + delta] for delta, _ in STEPS):
+                self.costs[i] = NEVER
         self.far, self._came = _search(self.costs)
 
     def index(self, x: int, y: int) -> int | None:

@@ -26,13 +26,24 @@ def choose(belief: Belief) -> str:
     if belief.scene.sleeping:
         return WAIT
     return (
-        face_danger(belief)
+        _arm(belief)
+        or face_danger(belief)
         or _make(belief)
         or _place(belief)
         or rest(belief)
         or _pursue(belief)
         or WAIT
     )
+
+
+def _arm(belief: Belief) -> str | None:
+    """A first sword when a zombie comes."""
+    scene = belief.scene
+    if belief.distance("zombie") > 4 or level(belief, "sword"):
+        return None
+    if belief.near("table"):
+        return tool_action("wood_sword") if scene.has("wood") else None
+    return "Place Table" if scene.has("wood", PLACE["table"]["wood"] + 1) and open_ahead(belief) else None
 
 
 def _make(belief: Belief) -> str | None:

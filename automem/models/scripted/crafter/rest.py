@@ -5,7 +5,7 @@ from __future__ import annotations
 from automem.models.scripted.crafter.belief import Belief
 from automem.models.scripted.crafter.goals import dark
 from automem.models.scripted.crafter.rules import BIT, WALKABLE
-from automem.models.scripted.crafter.shelter import best_shelter, sealed, towards
+from automem.models.scripted.crafter.shelter import best_shelter, closed_room, towards
 from automem.models.scripted.crafter.steps import WAIT, ground_of
 
 _HUNGRY = 2
@@ -21,13 +21,16 @@ def rest(belief: Belief) -> str | None:
     enemies = frozenset(cell for kind in ("zombie", "skeleton", "arrow") for cell in belief.creatures(kind))
     # Arrows fly over water.
     passable = WALKABLE | BIT["water"] if min(belief.distance("skeleton"), belief.distance("arrow")) < 9 else WALKABLE
-    if sealed(belief.world, *belief.here, enemies, passable):
-        if supplies <= 1:
-            return None
+    room = closed_room(belief.world, *belief.here, enemies, passable)
+    if room is not None and supplies > 1:
         if energy < 9 and (night or energy <= 5 or health <= 6 or belief.missing("wake_up")):
             return "Sleep"
-        if supplies > _HUNGRY and (night or health <= 5):
+        if health <= 5 and supplies > _HUNGRY:
             return WAIT
+        if night:
+            # Nights are for digging: what opens no way in is safe.
+            ground_of(belief).keep_to_rock(room)
+    if room is not None:
         return None
     patience = _patience(belief, energy, health, supplies, night)
     if patience:

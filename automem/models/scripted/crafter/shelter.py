@@ -49,10 +49,10 @@ class Shelter:
     stones: int
 
 
-def sealed(
-    world: World, x: int, y: int, enemies: frozenset[Cell] = frozenset(), passable: int = WALKABLE, most: int = 9
-) -> bool:
-    """Whether nothing can reach the player: the open cells around it are few, closed in and free of enemies.
+def closed_room(
+    world: World, x: int, y: int, enemies: frozenset[Cell] = frozenset(), passable: int = WALKABLE, most: int = 60
+) -> set[Cell] | None:
+    """The open cells around the player when nothing can reach it there; None when something can.
 
     `passable` are the materials that something to be feared can cross.
     """
@@ -66,8 +66,8 @@ def sealed(
                 inside.add(cell)
                 edge.append(cell)
                 if len(inside) > most or cell in enemies:
-                    return False
-    return True
+                    return None
+    return inside
 
 
 def best_shelter(
