@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from automem.models.scripted.entries import Form, form
 from automem.models.scripted.nethack.screen import WIDTH, Screen
@@ -21,7 +22,6 @@ _SHAPES = (
     ("x", r"\d+"),
     ("y", r"\d+"),
     ("level", r"\d+"),
-    ("turn", r"\d+"),
     ("action", r"[\w ]+?"),
 )
 _PLACE = re.compile(r"\(x=(\d+), y=(\d+)\)")
@@ -94,17 +94,14 @@ def values(call: Call, screen: Screen, what: str | None) -> dict[str, object]:
         "x": screen.x if here else None,
         "y": screen.y if here else None,
         "level": screen.level if screen.level >= 0 else None,
-        "turn": screen.turn if screen.turn >= 0 else None,
         "what": what,
     }
 
 
 def read_line(entry: Form, line: str) -> Moment | None:
     """A log's line by its template; None where it is not one (cut off, or written by another hand)."""
-    found = entry.read(line)
-    if found is None:
-        return None
-    return moment(found, line)
+    found = entry.read(line) or entry.read(line + " ")  # a line loses the space before an empty last field
+    return moment(found, line) if found else None
 
 
 def moment(found: Mapping[str, str], line: str) -> Moment:
@@ -148,12 +145,13 @@ class Questions:
             return
 
     def maps(self) -> None:
-        """Ask for maps that are not in the prompt."""
+        """Ask for maps that are not in the prompt; of maps in blocks, for the blocks around the player."""
         for file in self.call.briefing.files:
-            if file.kind != "map" or not file.key or file.name in self.call.pinned:
+            if file.kind != "map" or not file.key or "READ" not in self.can:
                 continue
-            if file.name in self.call.listing and "READ" in self.can:
-                self._ask(f"<|READ|>{file.name}<|END|>", self._take_map(file))
+            for name in _names(file, self.screen):
+                if name in self.call.listing and name not in self.call.pinned:
+                    self._ask(f"<|READ|>{name}<|END|>", self._take_map(file))
 
     def state(self) -> None:
         """Ask for one-line notes that are not in the prompt."""
@@ -224,6 +222,14 @@ class Questions:
         return take
 
 
+def _names(file: PlannedFile, screen: Screen) -> list[str]:
+    if not file.block:
+        return [file.name]
+    column, row = screen.x // file.block, screen.y // file.block
+    blocks = [f"{column + dx}_{row + dy}" for dy in (-1, 0, 1) for dx in (-1, 0, 1)]
+    return [name for block in blocks if (name := form(file.name).fill({"block": block}))]
+
+
 def state_files(call: Call) -> list[PlannedFile]:
     """Notes whose whole content is one entry."""
     return [f for f in call.briefing.files if f.kind == "note" and f.entry]
@@ -232,8 +238,9 @@ def state_files(call: Call) -> list[PlannedFile]:
 def pinned_past(call: Call, screen: Screen, past: Past) -> None:
     """Take what the prompt itself shows of the files."""
     for file in call.briefing.files:
-        text = call.pinned.get(file.name)
-        if text is None:
+        names = _names(file, screen) if file.kind == "map" else [file.name]
+        text = "\n".join(call.pinned[name] for name in names if name in call.pinned)
+        if not text:
             continue
         if file.kind == "map" and file.key:
             read_map(file, text, screen, past)
@@ -338,10 +345,11 @@ def _take_prayers(past: Past, text: str) -> None:
         past.prayed = max([*turns, past.prayed or 0])
 
 
-def failed_moves(recent: Sequence[Moment]) -> dict[tuple[int, int], int]:
-    """Moves (from, to) of the newest moments that led nowhere, and how often."""
+def failed_moves(recent: Sequence[Moment]) -> set[tuple[int, int]]:
+    """Moves (from, to) that led nowhere: lately, or more than once as far as the notes go back."""
     failed: dict[tuple[int, int], int] = {}
-    for earlier, later in zip(recent, recent[1:], strict=False):
+    pairs = list(pairwise(recent))
+    for age, (earlier, later) in zip(range(len(pairs), 0, -1), pairs, strict=True):
         offset = OFFSETS.get((later.action or "").removeprefix("far "))
         if offset is None or earlier.at is None or earlier.at != later.at or earlier.level != later.level:
             continue
@@ -349,9 +357,10 @@ def failed_moves(recent: Sequence[Moment]) -> dict[tuple[int, int], int]:
         if any(word in text for word in _HELD):
             continue
         move = (earlier.at, earlier.at + offset)
-        failed[move] = failed.get(move, 0) + 1
-    return failed
+        failed[move] = failed.get(move, 0) + (2 if age <= _LATELY else 1)
+    return {move for move, weight in failed.items() if weight >= 2}
 
 
+_LATELY = 4
 _HELD = (" pit", "web", "bear trap", "you hit", "you miss", "you kill", "you destroy", "you swap", "stuck to",
          "you stop", "door opens", "this door is locked", "the door", "you bite", "you kick")  # fmt: skip
