@@ -26,7 +26,7 @@ CONVERSION = 1
 
 CONVERTER = (sys.executable, "-m", "automem.models.smollm2")
 
-DEFAULT_MAX_TOKENS = 96
+DEFAULT_MAX_TOKENS = 64
 STOPS = ("=== STEP", "--- 1. ")
 """Where a small model begins to invent the next observation or the results of its own operations."""
 
