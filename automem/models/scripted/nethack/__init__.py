@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from automem.models.scripted.nethack import boulders
 from automem.models.scripted.nethack.dungeon import decide, search_spots, unvisited, urgent, ways_down
-from automem.models.scripted.nethack.notes import Past, Questions, log_files, pinned_past, state_files
+from automem.models.scripted.nethack.notes import Past, Questions, keeps_stairs, log_files, pinned_past, state_files
 from automem.models.scripted.nethack.scene import Scene
 from automem.models.scripted.nethack.screen import Screen, actions_in, read_screen
 from automem.models.scripted.nethack.terrain import read_terrain
@@ -28,7 +28,7 @@ def _plan(call: Call, screen: Screen) -> str:
     terrain = read_terrain(screen)
     if action := urgent(screen, terrain, call.last_action, actions):
         return _act(call, action)
-    past = Past()
+    past = Past(sees_stairs=keeps_stairs(call))
     pinned_past(call, screen, past)
     scene = Scene(screen, terrain, actions, call.last_action, past, call.step)
     for turn in range(READ_TURNS):

@@ -50,7 +50,7 @@ def low(screen: Screen) -> bool:
 def decide(scene: Scene) -> str | None:
     """The next action, or None where nothing useful is known."""
     screen, terrain = scene.screen, scene.terrain
-    if on_stairs(scene) and scene.has("down"):
+    if scene.has("down") and (on_stairs(scene) or _worth_a_try(scene)):
         return "down"
     if quest.is_quest(scene) and (action := quest.blast(scene)):
         return action
@@ -121,6 +121,12 @@ def on_stairs(scene: Scene) -> bool:
             if name and _stairs_at(earlier.text, name):
                 return True
     return False
+
+
+def _worth_a_try(scene: Scene) -> bool:
+    """Coming back here time and again may mean that stairs lie hidden under one's own feet."""
+    visits = scene.past.visits.get(scene.screen.at, 0)
+    return visits > 0 and visits % _OFTEN == 0 and scene.screen.turn >= 0 and scene.last != "down"
 
 
 def _stairs_at(text: str, name: str) -> bool:
@@ -197,7 +203,7 @@ def _to_stairs(scene: Scene, ways: Reach) -> str | None:
         return None
     goal = min(goals, key=lambda cell: (ways.distance[cell], cell))
     path = ways.path(goal)
-    if len(path) > 3 and scene.has("travel") and scene.has("wait") and scene.terrain.cells[goal] == ">" and not _travelled(scene):
+    if (len(path) > 3 or not scene.past.sees_stairs) and scene.has("travel") and scene.has("wait") and scene.terrain.cells[goal] == ">" and not _travelled(scene):
         return "travel"
     return walk(ways.start, path, scene.terrain, scene.actions, scene.last)
 

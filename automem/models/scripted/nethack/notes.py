@@ -58,6 +58,7 @@ class Past:
         prayed: the turn of the last prayer; None where none is known.
         plan: the text of a plan for the boulders.
         stairs: cells that are known to hold stairs down.
+        sees_stairs: notes are kept from which stairs under one's own feet can be told.
     """
 
     recent: list[Moment] = field(default_factory=list)
@@ -67,11 +68,20 @@ class Past:
     prayed: int | None = None
     plan: str = ""
     stairs: set[int] = field(default_factory=set)
+    sees_stairs: bool = True
 
 
 def log_files(call: Call) -> list[PlannedFile]:
     """Logs whose entries this player can fill."""
     return [f for f in call.briefing.files if f.kind == "log" and f.entry]
+
+
+def keeps_stairs(call: Call) -> bool:
+    """The files hold what was next to the player, or where the stairs are."""
+    return any(
+        "{seen}" in file.entry or "{observation}" in file.entry or (file.kind != "log" and "{what}" in file.entry)
+        for file in call.briefing.files
+    )
 
 
 def plan_file(call: Call) -> PlannedFile | None:

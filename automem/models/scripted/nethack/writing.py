@@ -17,7 +17,7 @@ from automem.models.scripted.nethack.notes import (
     values,
 )
 from automem.models.scripted.nethack.paths import ends, reach
-from automem.models.scripted.nethack.screen import WIDTH, Screen
+from automem.models.scripted.nethack.screen import DIRECTIONS, WIDTH, Screen
 from automem.models.scripted.nethack.terrain import read_terrain
 from automem.models.scripted.reading import Call, PlannedFile
 
@@ -84,6 +84,10 @@ def _map_entries(call: Call, screen: Screen, file: PlannedFile, past: Past) -> l
             places[screen.x, screen.y] = f"Dlvl {screen.level}, searched {known + 1}"
         elif _worth_a_note(screen):
             places[screen.x, screen.y] = f"Dlvl {screen.level}, been here"
+        for name, things in screen.adjacent().items():
+            if "stairs down" in things and name in DIRECTIONS:
+                dx, dy = DIRECTIONS[name]
+                places[screen.x + dx, screen.y + dy] = f"Dlvl {screen.level}, stairs down"
     operations = []
     for (x, y), what in places.items():
         filled: Mapping[str, object] = {**values(call, screen, what), "x": x, "y": y}
