@@ -56,7 +56,7 @@ def _get_away(belief: Belief) -> str | None:
     for kind, most in _SHOOTS.items():
         sight = belief.scene.nearest(kind)
         if sight and sight.distance <= most and _straight(sight) and _clear(belief, sight):
-            if health > 6 and (kind != "arrow" or sight.distance > 3):
+            if kind == "skeleton" or sight.distance > 2:
                 continue
             aside = [(sight.dy, sight.dx), (-sight.dy, -sight.dx)]
             for step in aside:

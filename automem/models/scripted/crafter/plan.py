@@ -7,10 +7,11 @@ import numpy as np
 from automem.models.scripted.crafter.belief import Belief
 from automem.models.scripted.crafter.danger import face_danger
 from automem.models.scripted.crafter.explore import explore
+from automem.models.scripted.crafter.garden import garden
 from automem.models.scripted.crafter.goals import DISCOUNT, Wish, level, wishes
 from automem.models.scripted.crafter.ground import NEVER, REACH, Ground
 from automem.models.scripted.crafter.rest import rest
-from automem.models.scripted.crafter.rules import BIT, CREATURES, MAKE, MOVE_OF, PLACE, RIPE_AFTER, tool_action
+from automem.models.scripted.crafter.rules import BIT, CREATURES, MAKE, MOVE_OF, PLACE, tool_action
 from automem.models.scripted.crafter.steps import WAIT, ground_of, open_ahead, turn_or_do, walk
 from automem.models.scripted.crafter.world import Cell, places_of
 
@@ -190,15 +191,7 @@ def _errands(belief: Belief, ground: Ground) -> list[tuple[float, int, str]]:
             found.append((1.8, max(0, way[0] - 1), way[1]))
     # A sapling is found by searching grass.
     if not scene.has("sapling") and "place_plant" not in belief.done:
-        x, y = belief.here
         if belief.ahead and belief.world.at(*belief.ahead) == BIT["grass"] and scene.ahead == "grass":
             found.append((2.2, 3, "Do"))
-    for cell, since in belief.plants.items():
-        if belief.step - since > RIPE_AFTER + 5 and belief.world.at(*cell) & BIT["plant"]:
-            cost = ground.cost_beside(*cell)
-            step = ground.step_beside(*cell)
-            if cost < NEVER and step:
-                action = turn_or_do(belief, step) if cost == 0 else walk(belief, step)
-                if action:
-                    found.append((2.0, cost // 2 + 1, action))
+    found += garden(belief, ground)
     return found
