@@ -6,14 +6,15 @@ nothing itself. Experience is no aim: deeper is.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from itertools import pairwise
 
 from automem.models.scripted.nethack import quest, questions
+from automem.models.scripted.nethack.exploring import OFTEN, SEARCH_TURNS, anything, explore, search, unvisited
 from automem.models.scripted.nethack.keys import direction, key, walk
-from automem.models.scripted.nethack.paths import Reach, ends, frontiers
+from automem.models.scripted.nethack.paths import Reach
 from automem.models.scripted.nethack.scene import Scene
-from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, LAST_ROW, WIDTH, Screen
-from automem.models.scripted.nethack.terrain import AROUND, DIAGONAL, NAMES, OFFSETS, Terrain
+from automem.models.scripted.nethack.screen import DIRECTIONS, WIDTH, Screen
+from automem.models.scripted.nethack.terrain import DIAGONAL, MONSTERS, OFFSETS, Terrain
 
 PRAYER_PAUSE = 900
 """Turns between two prayers."""
@@ -21,14 +22,11 @@ PRAYER_PAUSE = 900
 FIRST_PRAYER = 101
 """Before this turn a god is not to be disturbed."""
 
-SEARCH_TURNS = "15"
-"""Turns of one search where the game takes counts."""
-
-_WALL_DOUBT = 30
-_SPOTS = 14
-_OFTEN = 12
 _RETREAT = 3
-_DOUBT, _GIVE_UP = 4, 10
+_NEAR, _WITHIN_REACH = 3, 10
+"""Distances at which stairs are better than a fight: for the sound, for the wounded."""
+
+_TOO_HARD = ("stairs are too hard", "cannot dig", "too hard to dig", "here is too hard", "staircase", "ladder")
 
 
 def urgent(screen: Screen, terrain: Terrain, last: str | None, actions: frozenset[str]) -> str | None:
@@ -37,8 +35,8 @@ def urgent(screen: Screen, terrain: Terrain, last: str | None, actions: frozense
         return "search" if "search" in actions else None
     if questions.asks(screen):
         return questions.answer(screen, terrain, last, actions)
-    if last == "1" and "5" in actions and "search" in actions:
-        return "5"
+    if last == SEARCH_TURNS[0] and SEARCH_TURNS[1] in actions and "search" in actions:
+        return SEARCH_TURNS[1]
     return None
 
 
@@ -49,18 +47,20 @@ def low(screen: Screen) -> bool:
 
 def decide(scene: Scene) -> str | None:
     """The next action, or None where nothing useful is known."""
-    screen, terrain = scene.screen, scene.terrain
     if scene.has("down") and (on_stairs(scene) or _worth_a_try(scene)):
         return "down"
     if quest.is_quest(scene) and (action := quest.blast(scene)):
         return action
-    for choose in (_stay_alive, _fall_back, fight, _eat, _dig, _rest):
+    for choose in (_stay_alive, _escape, _fall_back, fight, _eat, _pick_up, _rest, _dig):
         if action := choose(scene):
             return action
     ways = scene.ways()
     if quest.is_quest(scene) and (action := _cross(scene, ways)):
         return action
-    return _to_stairs(scene, ways) or _kick(scene) or explore(scene, ways) or _search(scene, ways) or _anything(scene)
+    for way_on in (_to_stairs, _kick, _to_tool, explore, search):
+        if action := way_on(scene, ways):
+            return action
+    return anything(scene)
 
 
 def fight(scene: Scene) -> str | None:
@@ -115,7 +115,7 @@ def on_stairs(scene: Scene) -> bool:
     if screen.at in scene.past.stairs:
         return True
     recent = [m for m in scene.past.recent if m.at is not None]
-    for earlier, later in zip(recent, recent[1:], strict=False):
+    for earlier, later in pairwise(recent):
         if later.at == screen.at and earlier.at is not None and earlier.level == screen.level:
             name = direction(earlier.at, screen.at)
             if name and _stairs_at(earlier.text, name):
@@ -126,7 +126,7 @@ def on_stairs(scene: Scene) -> bool:
 def _worth_a_try(scene: Scene) -> bool:
     """Coming back here time and again may mean that stairs lie hidden under one's own feet."""
     visits = scene.past.visits.get(scene.screen.at, 0)
-    return visits > 0 and visits % _OFTEN == 0 and scene.screen.turn >= 0 and scene.last != "down"
+    return visits > 0 and visits % OFTEN == 0 and scene.screen.turn >= 0 and scene.last != "down"
 
 
 def _stairs_at(text: str, name: str) -> bool:
@@ -153,9 +153,8 @@ def _eat(scene: Scene) -> str | None:
     status = scene.screen.status
     if not any(word in status for word in ("Hungry", "Weak", "Faint")):
         return None
-    letter = questions.food(scene.screen)
-    if "don't have anything to eat" in scene.screen.message or any("anything to eat" in m.text for m in scene.past.recent):
-        letter = None
+    told = (scene.screen.message, *(m.text for m in scene.past.recent))
+    letter = None if any("anything to eat" in text for text in told) else questions.food(scene.screen)
     if letter and scene.has("eat") and key(letter, scene.actions):
         return "eat"
     weak = "Weak" in status or "Faint" in status
@@ -168,16 +167,47 @@ def _eat(scene: Scene) -> str | None:
 def _dig(scene: Scene) -> str | None:
     """Straight down, for those who have a tool or a wand for it."""
     screen = scene.screen
-    if screen.turn < 0 or any(word in screen.message for word in ("stairs are too hard", "cannot dig", "too hard to dig", "here is too hard")):
-        return None
-    if "staircase" in screen.message or "ladder" in screen.message:
+    if screen.turn < 0 or any(word in screen.message for word in _TOO_HARD):
         return None
     letter = questions.digger(screen)
     if letter and scene.has("apply") and key(letter, scene.actions):
         return "apply"
     letter = questions.wand(screen)
-    if letter and "digging" in screen.inventory[letter] and "(0:0)" not in screen.inventory[letter] and scene.has("zap"):
-        return "zap" if "nothing happens" not in screen.message else None
+    if letter is None or not scene.has("zap") or "othing happens" in screen.message:
+        return None
+    return "zap" if "digging" in screen.inventory[letter] and "(0:0)" not in screen.inventory[letter] else None
+
+
+def _pick_up(scene: Scene) -> str | None:
+    """A tool for digging that lies here."""
+    if not scene.has("pickup") or questions.digger(scene.screen) or scene.last == "pickup":
+        return None
+    return "pickup" if any(tool in scene.screen.message for tool in questions.DIGGERS) else None
+
+
+def _to_tool(scene: Scene, ways: Reach) -> str | None:
+    """Toward a tool for digging that is in view, if a thing shown like it can be reached."""
+    if scene.screen.turn < 0 or questions.digger(scene.screen):
+        return None
+    if not any(scene.screen.names(tool) for tool in questions.DIGGERS):
+        return None
+    visits = scene.past.visits
+    things = [c for c in ways.order if scene.terrain.cells[c] in "()" and c != ways.start and not visits.get(c)]
+    return walk(ways.start, ways.path(things[0]), scene.terrain, scene.actions, scene.last) if things else None
+
+
+def _escape(scene: Scene) -> str | None:
+    """Down rather than fight, where the stairs are close: depth is what counts."""
+    screen = scene.screen
+    if not scene.terrain.hostile or screen.turn < 0:
+        return None
+    ways = scene.ways()
+    goals = [cell for cell in ways_down(scene, ways) if ways.distance[cell] <= _WITHIN_REACH]
+    wounded = screen.hp * 2 < screen.max_hp
+    for goal in sorted(goals, key=lambda cell: ways.distance[cell]):
+        path = ways.path(goal)
+        if path and (wounded or len(path) <= _NEAR) and scene.terrain.cells[path[0]] not in MONSTERS:
+            return direction(ways.start, path[0])
     return None
 
 
@@ -203,7 +233,8 @@ def _to_stairs(scene: Scene, ways: Reach) -> str | None:
         return None
     goal = min(goals, key=lambda cell: (ways.distance[cell], cell))
     path = ways.path(goal)
-    if (len(path) > 3 or not scene.past.sees_stairs) and scene.has("travel") and scene.has("wait") and scene.terrain.cells[goal] == ">" and not _travelled(scene):
+    can_travel = scene.has("travel") and scene.has("wait") and not _travelled(scene)
+    if can_travel and scene.terrain.cells[goal] == ">" and (len(path) > _NEAR or not scene.past.sees_stairs):
         return "travel"
     return walk(ways.start, path, scene.terrain, scene.actions, scene.last)
 
@@ -223,7 +254,7 @@ def _holes(scene: Scene) -> list[int]:
     ]
 
 
-def _kick(scene: Scene) -> str | None:
+def _kick(scene: Scene, ways: Reach) -> str | None:
     """A door that is locked, next to the player."""
     message = scene.screen.message
     told = [message, *(m.text for m in scene.past.recent)]
@@ -235,112 +266,3 @@ def _kick(scene: Scene) -> str | None:
         if dx * dy == 0 and scene.screen.at + dx + dy * WIDTH in scene.terrain.closed:
             return "kick"
     return None
-
-
-def unvisited(scene: Scene, ways: Reach) -> list[int]:
-    """Places worth a visit, best first, as far as notes tell.
-
-    A place whose neighbour on the way was reached again and again, but never itself, is
-    probably out of reach: it comes last, and then not at all. So do boulders.
-    """
-    visits = scene.past.visits
-    ranked = []
-    for cell in frontiers(scene.terrain, ways):
-        tried = visits.get(ways.before[cell], 0)
-        if not visits.get(cell) and tried < _GIVE_UP:
-            ranked.append((tried >= _DOUBT, scene.terrain.cells[cell] == "`", ways.distance[cell], cell))
-    ranked.sort()
-    return [cell for *_, cell in ranked]
-
-
-def explore(scene: Scene, ways: Reach) -> str | None:
-    """One action toward the nearest place that may show more of the level."""
-    places = unvisited(scene, ways)
-    if not places:
-        return None
-    goal = places[_persistence(scene) % len(places)]
-    return walk(ways.start, ways.path(goal), scene.terrain, scene.actions, scene.last)
-
-
-def _persistence(scene: Scene) -> int:
-    """0 at first; more where this place was visited so often that the best aim must be out of reach."""
-    return scene.past.visits.get(scene.screen.at, 0) // _OFTEN
-
-
-def search_spots(scene: Scene, ways: Reach) -> list[int]:
-    """The likeliest places for a hidden way on, best first.
-
-    The order does not depend on where the player stands, so that the same places are
-    looked up, and compared, at every step of a walk between them.
-    """
-    return list(_spots(scene.terrain, ways)[:_SPOTS])
-
-
-@lru_cache(maxsize=32)
-def _spots(terrain: Terrain, ways: Reach) -> tuple[int, ...]:
-    blind = set(ends(terrain, ways))
-    scored = []
-    taken: set[tuple[int, int]] = set()
-    for cell in sorted(ways.order):
-        x, y = cell % WIDTH, cell // WIDTH
-        if cell in blind:
-            scored.append((0, cell))
-        elif (x // 4, y // 3) not in taken and (beyond := _unknown_beyond(terrain, cell)) >= 6:
-            taken.add((x // 4, y // 3))
-            scored.append((_WALL_DOUBT - beyond, cell))
-    scored.sort()
-    return tuple(cell for _, cell in scored)
-
-
-def _unknown_beyond(terrain: Terrain, cell: int) -> int:
-    """How much unknown lies behind a wall next to a cell, up to 20; 0 where no wall is next to it."""
-    most = 0
-    for step in (1, -1, WIDTH, -WIDTH):
-        wall = cell + step
-        if not 0 <= wall < len(terrain.cells) or terrain.cells[wall] not in "|-" or terrain.cost[wall]:
-            continue
-        count = 0
-        for depth in range(1, 9 if abs(step) == 1 else 5):
-            for side in (-1, 0, 1):
-                other = wall + step * depth + side * (WIDTH if abs(step) == 1 else 1)
-                y, x = divmod(other, WIDTH)
-                if not (FIRST_ROW <= y <= LAST_ROW and 1 <= x < WIDTH - 1):
-                    break
-                count += terrain.cells[other] == " "
-        most = max(most, count)
-    return min(most, 20)
-
-
-def _search(scene: Scene, ways: Reach) -> str | None:
-    if not scene.has("search"):
-        return None
-    searched = scene.past.searched
-    spots = search_spots(scene, ways)
-    if not spots:
-        return _searching(scene)
-    blind = set(ends(scene.terrain, ways))
-    turns = int(SEARCH_TURNS) if scene.has("1") else 1
-
-    def cost(cell: int) -> int:
-        doubt = 0 if cell in blind else _WALL_DOUBT - _unknown_beyond(scene.terrain, cell)
-        return ways.distance[cell] + doubt + turns * searched.get(cell, 0)
-
-    ranked = sorted(spots, key=lambda cell: (cost(cell), cell))
-    best = ranked[_persistence(scene) % len(ranked)]
-    if best == ways.start:
-        return _searching(scene)
-    return walk(ways.start, ways.path(best), scene.terrain, scene.actions, scene.last) or _searching(scene)
-
-
-def _searching(scene: Scene) -> str | None:
-    if scene.has("1") and scene.has("5"):
-        return "1"
-    return "search" if scene.has("search") else None
-
-
-def _anything(scene: Scene) -> str | None:
-    """A step to a neighbour, away from where the newest notes have been."""
-    places = {m.at: i for i, m in enumerate(scene.past.recent)}
-    open_cells = [scene.screen.at + d for d in AROUND if scene.terrain.cost[scene.screen.at + d]]
-    names = [(places.get(cell, -1), cell) for cell in open_cells if NAMES[cell - scene.screen.at] in scene.actions]
-    return NAMES[min(names)[1] - scene.screen.at] if names else None

@@ -101,8 +101,7 @@ def _is_frontier(terrain: Terrain, cell: int) -> bool:
     row = cell // WIDTH
     if not (FIRST_ROW < row < LAST_ROW and 0 < cell % WIDTH < WIDTH - 1):
         return False
-    around = cells[cell - WIDTH - 1 : cell - WIDTH + 2] + cells[cell - 1 : cell + 2] + cells[cell + WIDTH - 1 : cell + WIDTH + 2]
-    if " " not in around:
+    if not any(" " in cells[middle - 1 : middle + 2] for middle in (cell - WIDTH, cell, cell + WIDTH)):
         return False
     return not _is_narrow(terrain, cell) or _is_end(terrain, cell)
 

@@ -14,6 +14,10 @@ _FOOD = re.compile(
     r"eggs?|slime molds?|lumps? of royal jelly|sprigs?|cloves?|meat|kelp|gunyoki|K-rations?|C-rations?|wafers?)\b"
 )
 _BAD_FOOD = ("corpse", "gem", "ring", "potion", "wand", "spellbook", "stone", "sling")
+DIGGERS = ("pick-axe", "dwarvish mattock", "broad pick")
+"""Names of tools that dig."""
+
+_DIGGER_LINE = re.compile(r"\b([a-zA-Z]) ([-+]) [^-+]*?(?:pick-axe|mattock|broad pick)")
 _CHOICES = re.compile(r"\[([^\]]*)\]")
 
 
@@ -50,7 +54,7 @@ def answer(screen: Screen, terrain: Terrain, last: str | None, actions: frozense
         return key("n", actions) or give_up
     if "--More--" in message or "--More--" in " ".join(screen.rows):
         return "more" if "more" in actions else give_up
-    if "Pick up what" in message or (last == "pickup" and not screen.here):
+    if "Pick up what" in message or "Pick up what" in " ".join(screen.rows):
         return _pick(screen, actions) or give_up
     if "[yn" in message:
         return key("n", actions) or give_up
@@ -77,7 +81,7 @@ def food(screen: Screen, among: str | None = None) -> str | None:
 
 def digger(screen: Screen) -> str | None:
     """The letter of a tool that digs downward."""
-    return _item(screen, "pick-axe", "dwarvish mattock")
+    return _item(screen, *DIGGERS)
 
 
 def horn(screen: Screen) -> str | None:
@@ -132,8 +136,8 @@ def _direction(screen: Screen, terrain: Terrain, last: str | None, actions: froz
         for name, (dx, dy) in DIRECTIONS.items():
             if at + dx + dy * WIDTH in terrain.closed and dx * dy == 0:
                 return name if name in actions else None
-        name = loose_thing(terrain, at)
-        return name if name in actions else None
+        thing = loose_thing(terrain, at)
+        return thing if thing in actions else None
     if wand(screen) and "wand of digging" in screen.inventory.get(wand(screen) or "", ""):
         return key(">", actions)
     return beside(terrain, at) or aim(terrain, at) or "east"
@@ -148,4 +152,8 @@ def _player(screen: Screen) -> int | None:
 
 
 def _pick(screen: Screen, actions: frozenset[str]) -> str | None:
-    return None
+    """Mark the digging tool in a menu of what lies here, then confirm."""
+    line = _DIGGER_LINE.search(" ".join(screen.rows))
+    if line is None:
+        return None
+    return "more" if line[2] == "+" and "more" in actions else key(line[1], actions)

@@ -44,7 +44,8 @@ class Scene:
     def ways(self) -> Reach:
         """Where one can walk from here, leaving out moves that failed just now and peaceful neighbours."""
         start, peaceful = self.screen.at, self.peaceful()
-        beside = {(start, start + OFFSETS[name]) for name, monster in self.terrain.hostile.items() if monster in peaceful}
+        hostile = self.terrain.hostile.items()
+        beside = {(start, start + OFFSETS[name]) for name, monster in hostile if monster in peaceful}
         failed = frozenset(beside.union(failed_moves(self.past.recent)))
         return reach(self.terrain, start, failed, not self.has("northeast"))
 

@@ -98,7 +98,8 @@ def read_terrain(screen: Screen) -> Terrain:
             doors.add(screen.at)
         for direction, names in screen.adjacent().items():
             if direction in OFFSETS:
-                _look_beside(screen.at + OFFSETS[direction], direction, names, cells, cost, doors, closed, hostile, harmful)
+                cell = screen.at + OFFSETS[direction]
+                _look_beside(cell, direction, names, cells, cost, doors, closed, hostile, harmful)
     return Terrain(cells, tuple(cost), frozenset(doors), frozenset(closed), hostile, frozenset(harmful))
 
 

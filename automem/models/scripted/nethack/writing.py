@@ -59,8 +59,8 @@ def _entry(call: Call, screen: Screen, file: PlannedFile, past: Past) -> list[st
     can = call.briefing.operations
     if file.kind == "log":
         filled = values(call, screen, _moment(call, screen))
-        text = form(file.entry).fill(filled)
-        return [f"<|APPEND|>{file.name}|{text}<|END|>"] if text and "APPEND" in can else []
+        line = form(file.entry).fill(filled)
+        return [f"<|APPEND|>{file.name}|{line}<|END|>"] if line and "APPEND" in can else []
     if file.kind == "note":
         text = form(file.entry).fill(values(call, screen, state(call, screen, past)))
         return [f"<|WRITE|>{file.name}|{text}<|END|>"] if text and "WRITE" in can else []
@@ -91,8 +91,9 @@ def _map_entries(call: Call, screen: Screen, file: PlannedFile, past: Past) -> l
     operations = []
     for (x, y), what in places.items():
         filled: Mapping[str, object] = {**values(call, screen, what), "x": x, "y": y}
-        filled = {**filled, "block": f"{x // file.block}_{y // file.block}"} if file.block else filled
-        key, value, name = form(file.key).fill(filled), form(file.entry).fill(filled), form(file.name).fill(filled)
+        if file.block:
+            filled = {**filled, "block": f"{x // file.block}_{y // file.block}"}
+        key, value, name = (form(text).fill(filled) for text in (file.key, file.entry, file.name))
         if key is None or value is None or name is None:
             continue
         if "UPSERT" in can:
