@@ -85,7 +85,7 @@ def read_briefing(system: str) -> Briefing:
                 name, kind, describe, entry, key[1] if key else "", int(block[1]) if block else 0, ", pinned" in facts
             )
         )
-    return Briefing(system, tuple(files), frozenset(_OPERATION.findall(system)))
+    return Briefing(system, tuple(files), frozenset(_OPERATION.findall(system)) - {"END"})
 
 
 def read_call(messages: Sequence[Mapping[str, str]]) -> Call:
@@ -130,6 +130,8 @@ def _read_results(text: str) -> tuple[str, ...]:
 
 
 _WRITTEN = re.compile(r"<\|([A-Z][A-Z_]*)\|>(.*?)<\|END\|>", re.S)
+_BARS = {"READ": 0, "CREATE": 0, "UPSERT": 2}
+"""Bars between the arguments of an operation, where it is not one; further bars belong to the last argument."""
 _READ_LIMIT = re.compile(r"at most (\d+) characters")
 
 
@@ -140,7 +142,7 @@ def answers(call: Call) -> dict[tuple[str, ...], str]:
     """
     found: dict[tuple[str, ...], str] = {}
     for text, results in call.turns:
-        operations = [(name, *body.split("|", 2)) for name, body in _WRITTEN.findall(text)]
+        operations = [(name, *body.split("|", _BARS.get(name, 1))) for name, body in _WRITTEN.findall(text)]
         found.update(zip(operations, results, strict=False))
     return found
 
