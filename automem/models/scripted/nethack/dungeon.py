@@ -170,6 +170,9 @@ def _dig(scene: Scene) -> str | None:
     if screen.turn < 0 or any(word in screen.message for word in _TOO_HARD):
         return None
     letter = questions.digger(screen)
+    if letter and "mattock" in screen.inventory[letter] and questions.shield(screen):
+        told = (screen.message, *(m.text for m in scene.past.recent))
+        return "takeoff" if scene.has("takeoff") and not any("cursed" in text for text in told) else None
     if letter and scene.has("apply") and key(letter, scene.actions):
         return "apply"
     letter = questions.wand(screen)

@@ -44,6 +44,8 @@ def answer(screen: Screen, terrain: Terrain, last: str | None, actions: frozense
     if "want to use or apply" in message:
         tools = (horn(screen), digger(screen)) if screen.turn < 0 else (digger(screen), horn(screen))
         return _letter(tools[0] or tools[1], message, actions) or give_up
+    if "want to take off" in message:
+        return _letter(shield(screen), message, actions) or give_up
     if "want to zap" in message:
         return _letter(wand(screen), message, actions) or give_up
     if "want to drink" in message:
@@ -82,6 +84,11 @@ def food(screen: Screen, among: str | None = None) -> str | None:
 def digger(screen: Screen) -> str | None:
     """The letter of a tool that digs downward."""
     return _item(screen, *DIGGERS)
+
+
+def shield(screen: Screen) -> str | None:
+    """The letter of a shield that is worn; it keeps one from swinging a mattock."""
+    return next((k for k, item in screen.inventory.items() if "shield" in item and "being worn" in item), None)
 
 
 def horn(screen: Screen) -> str | None:

@@ -84,16 +84,16 @@ def _map_entries(call: Call, screen: Screen, file: PlannedFile, past: Past) -> l
             places[screen.x, screen.y] = f"Dlvl {screen.level}, searched {known + 1}"
         elif _worth_a_note(screen):
             places[screen.x, screen.y] = f"Dlvl {screen.level}, been here"
-        for name, things in screen.adjacent().items():
-            if "stairs down" in things and name in DIRECTIONS:
-                dx, dy = DIRECTIONS[name]
+        for direction, things in screen.adjacent().items():
+            if "stairs down" in things and direction in DIRECTIONS:
+                dx, dy = DIRECTIONS[direction]
                 places[screen.x + dx, screen.y + dy] = f"Dlvl {screen.level}, stairs down"
     operations = []
     for (x, y), what in places.items():
         filled: Mapping[str, object] = {**values(call, screen, what), "x": x, "y": y}
         if file.block:
             filled = {**filled, "block": f"{x // file.block}_{y // file.block}"}
-        key, value, name = (form(text).fill(filled) for text in (file.key, file.entry, file.name))
+        key, value, name = (form(template).fill(filled) for template in (file.key, file.entry, file.name))
         if key is None or value is None or name is None:
             continue
         if "UPSERT" in can:
