@@ -25,17 +25,18 @@ def garden(belief: Belief, ground: Ground) -> Iterator[Errand]:
     """What there is to do about plants."""
     if "eat_plant" in belief.done:
         return
+    armed = min(level(belief, "pickaxe"), level(belief, "sword")) >= 2
     plants = [cell for cell in belief.plants if belief.world.at(*cell) == BIT["plant"]]
     for cell in plants:
         overdue = belief.step - belief.plants[cell] - RIPE_AFTER - 6
         if overdue >= 0 and overdue % _VISIT_EVERY < _VISIT_FOR:
             yield from _eat(belief, ground, cell)
-        if belief.scene.has("stone"):
+        if armed and belief.scene.has("stone"):
             for gap in _gaps(belief, cell):
                 yield from _fill(belief, ground, cell, gap)
-    ready = level(belief, "pickaxe") >= 1 and belief.scene.has("stone", 3) and "place_plant" in belief.done
-    if not plants and ready and open_ahead(belief) and belief.scene.ahead == "grass":
-        yield (1.5, 0, "Place Plant") if belief.scene.has("sapling") else (0.8, 6, "Do")
+    ready = belief.scene.has("stone", 4) and "place_plant" in belief.done
+    if armed and not plants and ready and open_ahead(belief) and belief.scene.ahead == "grass":
+        yield (1.5, 0, "Place Plant") if belief.scene.has("sapling") else (0.6, 6, "Do")
 
 
 def _eat(belief: Belief, ground: Ground, cell: Cell) -> Iterator[Errand]:
@@ -62,14 +63,14 @@ def _fill(belief: Belief, ground: Ground, plant: Cell, gap: Cell) -> Iterator[Er
             continue
         if belief.here == stand and belief.facing == step:
             if open_ahead(belief):
-                yield 1.0, 0, "Place Stone"
+                yield 1.2, 0, "Place Stone"
             continue
         if start == plant or solid(belief.world.at(*start)):
             continue
         if belief.here == start:
-            yield 1.0, 2, MOVE_OF[step]
+            yield 1.2, 2, MOVE_OF[step]
         else:
             cost = ground.cost_to(*start)
             action = walk(belief, ground.step_to(*start)) if cost < NEVER else None
             if action:
-                yield 1.0, cost // 2 + 2, action
+                yield 1.2, cost // 2 + 2, action

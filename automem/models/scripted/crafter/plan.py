@@ -148,6 +148,8 @@ def _known(belief: Belief, kind: str) -> tuple[list[Cell], int]:
     x, y = belief.here
     spots = np.argwhere(belief.world.window(x, y, REACH) == bit)
     cells = [(x + int(dx) - REACH, y + int(dy) - REACH) for dx, dy in spots]
+    if kind == "stone":
+        cells = [cell for cell in cells if not _fences(belief, cell)]
     sight = belief.scene.nearest(kind)
     if sight and not any(abs(cx - x) + abs(cy - y) <= sight.distance for cx, cy in cells):
         unsure = [(x + dx, y + dy) for dx, dy in places_of(sight) if belief.world.at(x + dx, y + dy) & bit]
@@ -156,6 +158,11 @@ def _known(belief: Belief, kind: str) -> tuple[list[Cell], int]:
     if not cells:
         return belief.world.all_of(bit), 0
     return cells, 0
+
+
+def _fences(belief: Belief, cell: Cell) -> bool:
+    """Whether a cell lies beside a plant of one's own."""
+    return any(abs(px - cell[0]) + abs(py - cell[1]) == 1 for px, py in belief.plants)
 
 
 def _towards(belief: Belief, ground: Ground, target: Cell) -> str | None:

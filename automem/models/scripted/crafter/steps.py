@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from automem.models.scripted.crafter.belief import Belief
-from automem.models.scripted.crafter.ground import Ground, solid
+from automem.models.scripted.crafter.ground import NEVER, Ground, solid
 from automem.models.scripted.crafter.rules import BIT, CREATURES, DIRECTIONS, MOVE_OF, WALKABLE
 from automem.models.scripted.crafter.world import Cell
 
@@ -43,6 +43,12 @@ def _make_ground(belief: Belief) -> Ground:
                 if kind in ("skeleton", "arrow"):
                     for away in range(2, _SHOT if kind == "skeleton" else 4):
                         fear(x + away * dx, y + away * dy, 2)
+    for px, py in belief.plants:
+        # The fence around a plant stays.
+        if belief.world.at(px, py) == BIT["plant"]:
+            for dx, dy in DIRECTIONS.values():
+                if solid(belief.world.at(px + dx, py + dy)):
+                    dangers[px + dx, py + dy] = NEVER
     tools = frozenset(item for item in _TOOLS if belief.scene.has(item))
     return Ground(belief.world, *belief.here, tools, dangers, belief.facing)
 
