@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import difflib
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from automem import blocks, ops
+from automem.conversation import Conversation
 from automem.memory import Memory
-from automem.models.protocol import ContextTooLong, Message, Model, Reply
+from automem.models.protocol import Model, Reply
 from automem.prompts import StepView
-from automem.records import Executed, Phase, Prompt, Turn, reply_text
+from automem.records import Executed, Phase, Turn
 from automem.scaffold import Scaffold
 
 HISTORY = 16
@@ -117,71 +118,45 @@ class Agent:
         self.step += 1
 
     async def _log(self, observation: str) -> tuple[Turn, ...]:
-        values = self._values("log", observation)
-        turns: list[Turn] = []
-        async for reply, prompt in self._converse("log", values, turns, self.limits.log_turns):
+        """Record the outcome of the last action: turns until DONE."""
+        talk = self._converse("log", observation, self.limits.log_turns)
+        while (reply := await talk.reply()) is not None:
             parsed = ops.parse(reply.text, "log", self.enabled)
-            self._record("log", turns, reply, prompt, parsed, _nothing_done("LOG", parsed))
+            self._carry_out(talk, "log", reply, parsed)
             if parsed.done:
                 break
-        return tuple(turns)
+        self._note(talk)
+        return tuple(talk.turns)
 
     async def _plan(self, observation: str) -> tuple[tuple[Turn, ...], str | None, str | None, int]:
-        values = self._values("plan", observation)
-        turns: list[Turn] = []
-        raw, invalid = None, 0
-        async for reply, prompt in self._converse("plan", values, turns, self.limits.plan_turns):
+        """Choose an action: turns, the action or None, how it was last written, how many were not the game's."""
+        talk = self._converse("plan", observation, self.limits.plan_turns)
+        action = raw = None
+        invalid = 0
+        while action is None and (reply := await talk.reply()) is not None:
             parsed = ops.parse(reply.text, "plan", self.enabled)
-            action = None if parsed.action is None else self._action(parsed.action)
-            problems = _nothing_done("PLAN", parsed)
+            problems: tuple[str, ...] = ()
             if parsed.action is not None:
-                raw = parsed.action
+                raw, action = parsed.action, self._action(parsed.action)
                 if action is None:
                     invalid += 1
                     problems = (self._unknown_action(parsed.action),)
-            self._record("plan", turns, reply, prompt, parsed, problems)
-            if action is not None:
-                return tuple(turns), action, raw, invalid
-        return tuple(turns), None, raw, invalid
+            self._carry_out(talk, "plan", reply, parsed, problems)
+        self._note(talk)
+        return tuple(talk.turns), action, raw, invalid
 
-    async def _converse(self, phase: Phase, values: dict[str, Any], turns: list[Turn], most: int):
-        """Ask, let the caller run what was answered and append it to `turns`, ask again with the results."""
-        user = self.scaffold.prompts.render(f"{phase}.j2", values)
-        messages: list[Message] = [{"role": "system", "content": self.system}, {"role": "user", "content": user}]
-        prompt = Prompt.around(user, "observation", values["observation"])
-        for turn in range(most):
-            try:
-                reply = await self.model.complete(messages)
-            except ContextTooLong:
-                if turn == 0:
-                    raise
-                self._warnings.append(
-                    f"{phase.upper()} ended after {turn} turns: the next prompt did not fit the context"
-                )
-                return
-            yield _clean(reply), prompt
-            if turn + 1 < most:
-                answered, prompt = self._results(values, turns[-1], most - turn - 1)
-                messages.append({"role": "assistant", "content": reply_text(turns[-1].text)})
-                messages.append({"role": "user", "content": answered})
+    def _converse(self, phase: Phase, observation: str, most: int) -> Conversation:
+        values = self._values(phase, observation)
+        return Conversation(self.model, self.scaffold.prompts, phase, self.system, values, most)
 
-    def _results(self, values: dict[str, Any], turn: Turn, left: int) -> tuple[str, Prompt]:
-        results = blocks.results([(op.label, op.result) for op in turn.ops])
-        text = self.scaffold.prompts.render(
-            "results.j2", {**values, "results": results, "errors": turn.errors, "turns_left": left}
-        )
-        return text, Prompt.around(text, "results", results)
+    def _note(self, talk: Conversation) -> None:
+        if talk.cut_short is not None:
+            self._warnings.append(talk.cut_short)
 
-    def _record(
-        self,
-        phase: Phase,
-        turns: list[Turn],
-        reply: Reply,
-        prompt: Prompt,
-        parsed: ops.Parsed,
-        problems: Sequence[str],
+    def _carry_out(
+        self, talk: Conversation, phase: Phase, reply: Reply, parsed: ops.Parsed, problems: tuple[str, ...] = ()
     ) -> None:
-        """Run the operations of a reply and keep the turn."""
+        """Run the operations of a reply, in the order in which they were written, and keep the turn."""
         most = self.limits.reply_ops
         executed = tuple(self._run(op) for op in parsed.ops[:most])
         if len(parsed.ops) > most:
@@ -189,9 +164,11 @@ class Agent:
                 *problems,
                 f"only the first {most} operations of a reply are run; {len(parsed.ops)} were written",
             )
+        elif not (parsed.ops or parsed.errors or parsed.done or parsed.action is not None):
+            problems = (*problems, f"no operation was found in this reply; {phase.upper()} goes on")
         turn = Turn(
             model=reply.model,
-            prompt=prompt,
+            prompt=talk.prompt,
             text=reply.text,
             ops=executed,
             errors=(*parsed.errors, *problems),
@@ -201,7 +178,7 @@ class Agent:
             cost=reply.cost,
             seconds=reply.seconds,
         )
-        turns.append(turn)
+        talk.turns.append(turn)
         if self.listener is not None:
             self.listener.turn(phase, turn)
 
@@ -242,12 +219,6 @@ class Agent:
         return f"ACTION {written[:40]!r} is not an action of this game; near it are {', '.join(near)}"
 
 
-def _nothing_done(phase: str, parsed: ops.Parsed) -> tuple[str, ...]:
-    if parsed.ops or parsed.errors or parsed.done or parsed.action is not None:
-        return ()
-    return (f"no operation was found in this reply; {phase} goes on",)
-
-
 def _loosely(name: str) -> str:
     return name.strip().strip("\"'`.").casefold()
 
@@ -262,21 +233,3 @@ def _loose_names(actions: Mapping[str, str]) -> dict[str, str]:
             twice.add(key)
         loose[key] = name
     return {key: name for key, name in loose.items() if key and key not in twice}
-
-
-def _clean(reply: Reply) -> Reply:
-    """The reply with half surrogate pairs replaced: they cannot be stored as UTF-8."""
-    try:
-        reply.text.encode("utf-8")
-    except UnicodeEncodeError:
-        text = reply.text.encode("utf-8", "replace").decode("utf-8")
-        return Reply(
-            text,
-            reply.prompt_tokens,
-            reply.completion_tokens,
-            reply.cached_tokens,
-            reply.cost,
-            reply.seconds,
-            reply.model,
-        )
-    return reply

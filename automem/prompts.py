@@ -14,11 +14,13 @@ does not exist is an error when the scaffold is loaded, not at step 300.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
-from jinja2 import DictLoader, StrictUndefined, Template, TemplateError, TemplateSyntaxError, UndefinedError, meta
+from jinja2 import DictLoader, StrictUndefined, Template, TemplateSyntaxError, meta, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from automem.errors import UserError
 
 LARGEST_PROMPT = 400_000
 """Characters of one rendered message; more than any context window that plays these games."""
@@ -38,8 +40,16 @@ NAMES: Mapping[str, frozenset[str]] = {
 """Template -> the names that it may use."""
 
 
-class TemplateProblem(ValueError):
+EVERYWHERE = frozenset[str]().union(*NAMES.values())
+"""Names that a template which others include may use: what it gets depends on where it is included."""
+
+
+class TemplateProblem(UserError):
     """A template that cannot be used: ``file:line: what is wrong``."""
+
+
+class PromptTooLong(TemplateProblem):
+    """A message that renders to more than `LARGEST_PROMPT` characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,32 +109,64 @@ class Prompts:
             keep_trailing_newline=False,
             autoescape=False,
         )
-        for name in NAMES:
-            self._check_names(name, sources[name])
-        self._templates: dict[str, Template] = {name: self._environment.get_template(name) for name in NAMES}
+        # What differs from one rendering to the next would make an episode unrepeatable.
+        self._environment.filters.pop("random")
+        self._environment.globals.pop("lipsum")
+        for name, source in sources.items():
+            self._check_names(name, source)
+        self._templates: dict[str, Template] = {name: self._compiled(name) for name in NAMES}
         for name in NAMES:
             self.render(name, {key: limits if key == "limits" else _SAMPLE[key] for key in NAMES[name]})
 
     def _check_names(self, name: str, source: str) -> None:
+        """Refuse names that no prompt has, in every template, whether or not it is rendered by the trial."""
+        allowed = NAMES.get(name, EVERYWHERE)
         try:
             tree = self._environment.parse(source)
+            used = meta.find_undeclared_variables(tree)
         except TemplateSyntaxError as error:
             raise TemplateProblem(f"{name}:{error.lineno}: {error.message}") from error
-        unknown = sorted(meta.find_undeclared_variables(tree) - NAMES[name])
-        if unknown:
-            line = next((i for i, text in enumerate(source.splitlines(), 1) if unknown[0] in text), 1)
+        except RecursionError as error:
+            raise TemplateProblem(f"{name}: nested too deeply; make it simpler") from error
+        for unknown in sorted(used - allowed):
+            line = next((i for i, text in enumerate(source.splitlines(), 1) if unknown in text), 1)
             raise TemplateProblem(
-                f"{name}:{line}: no variable {unknown[0]!r} here; it may use {', '.join(sorted(NAMES[name]))}"
+                f"{name}:{line}: no variable {unknown!r} here; it may use {', '.join(sorted(allowed))}"
             )
+        known = {field.name for field in fields(StepView)}
+        for node in tree.find_all(nodes.Getattr):
+            if isinstance(node.node, nodes.Name) and node.node.name == "step" and node.attr not in known:
+                raise TemplateProblem(
+                    f"{name}:{node.lineno}: step has no {node.attr!r}; it has {', '.join(sorted(known))}"
+                )
+
+    def _compiled(self, name: str) -> Template:
+        try:
+            return self._environment.get_template(name)
+        except TemplateSyntaxError as error:
+            raise TemplateProblem(f"{name}:{error.lineno}: {error.message}") from error
+        except RecursionError as error:
+            raise TemplateProblem(f"{name}: nested too deeply; make it simpler") from error
 
     def render(self, name: str, values: Mapping[str, Any]) -> str:
-        """Render one template. Raises `TemplateProblem` naming the template and the reason."""
+        """Render one template.
+
+        Raises `PromptTooLong` as soon as the text passes `LARGEST_PROMPT` characters, and
+        `TemplateProblem`, naming the template and the reason, for anything else that goes wrong in it.
+        """
+        parts: list[str] = []
+        size = 0
         try:
-            text = self._templates[name].render(values)
-        except UndefinedError as error:
-            raise TemplateProblem(f"{name}: {error.message}") from error
-        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+            for part in self._templates[name].generate(values):
+                parts.append(part)
+                size += len(part)
+                if size > LARGEST_PROMPT:
+                    raise PromptTooLong(f"{name}: renders to more than {LARGEST_PROMPT} characters")
+            text = "".join(parts)
+            if not text.isascii():
+                text.encode("utf-8")
+        except TemplateProblem:
+            raise
+        except Exception as error:  # a template is a program that a model may have written: it can raise anything
             raise TemplateProblem(f"{name}: {type(error).__name__}: {error}") from error
-        if len(text) > LARGEST_PROMPT:
-            raise TemplateProblem(f"{name}: renders to {len(text)} characters; at most {LARGEST_PROMPT} make sense")
         return text

@@ -91,7 +91,7 @@ def test_a_write_in_plan_is_answered_and_not_run(table: Callable[..., Table], tm
     decision = t.decide()
     assert "APPEND" in t.sent[1][-1]["content"]
     assert decision.plan[0].errors and not decision.plan[0].ops
-    assert (tmp_path / "memory" / "map_notes.txt").exists() is False or "early" not in t.memory.read("map_notes.txt")
+    assert not (tmp_path / "memory" / "map_notes.txt").exists()
 
 
 @pytest.mark.parametrize("written", ["move west", "MOVE WEST", '"Move West"', "`move west`", "Move West."])
@@ -137,7 +137,7 @@ def test_a_model_that_cannot_be_reached_is_no_action(table: Callable[..., Table]
 def test_a_context_that_overflows_later_ends_the_phase(table: Callable[..., Table]) -> None:
     decision = table("<|READ|>goals.txt<|END|>", ContextTooLong("8192")).decide()
     assert decision.fallback and len(decision.plan) == 1
-    assert any("did not fit the context" in warning for warning in decision.warnings)
+    assert any("the next prompt did not fit" in warning for warning in decision.warnings)
 
 
 def test_a_context_that_overflows_at_once_is_an_error(table: Callable[..., Table]) -> None:
