@@ -20,13 +20,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from scipy import stats
+
 import games
 from automem import scaffold as scaffolds
 from automem.agent import Agent
 from automem.memory import Memory
 from automem.models.protocol import Message, Reply
-from automem.models.scripted.nethack import play
-from automem.models.scripted.reading import read_call
+from automem.models.scripted import play
 
 MINIHACK = tuple(task for task in games.tasks() if task.startswith("MiniHack"))
 NETHACK = ("NetHackChallenge-v0",)
@@ -45,7 +46,7 @@ class Scripted:
     async def complete(self, messages: Sequence[Message]) -> Reply:
         """Answer with what the player writes."""
         start = time.perf_counter()
-        text = play(read_call(messages))
+        text = play(messages)
         self.seconds += time.perf_counter() - start
         self.calls += 1
         self.characters += sum(len(message["content"]) for message in messages[1:]) + len(text)
@@ -67,11 +68,12 @@ class Episode:
     reached: str
 
 
-def play_episode(task: str, seed: int, steps: int, ref: str, watch: int = 0) -> Episode:
-    """Play one episode; `watch` > 0 prints every step of it, 2 the screens too."""
+def play_episode(task: str, seed: int, steps: int, ref: str, watch: int = 0, forget: bool = False) -> Episode:
+    """Play one episode. `watch`: 1 prints its steps, 2 the screens, 3 the memory; `forget` empties memory at each."""
     loaded = scaffolds.load(ref)
     files = [file.spec() for file in loaded.schema.files]
-    memory = Memory(None, files, loaded.schema.limits.for_memory(), initial=loaded.initial)
+    limits = loaded.schema.limits.for_memory()
+    memory = Memory(None, files, limits, initial=loaded.initial)
     game = games.make(task, max_steps=steps)
     model = Scripted()
     agent = Agent(model, loaded, memory, game)
@@ -79,6 +81,8 @@ def play_episode(task: str, seed: int, steps: int, ref: str, watch: int = 0) -> 
     count, done = 0, False
     actions: Counter[str] = Counter()
     while not done:
+        if forget:
+            agent.memory = Memory(None, files, limits, initial=loaded.initial)
         decision = asyncio.run(agent.decide(observation.text))
         if watch:
             _show(count, observation.text, decision, watch)
@@ -110,12 +114,13 @@ def _show(step: int, text: str, decision, watch: int) -> None:
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean, and the 95 % interval of it by the normal approximation."""
+    """Mean, and its 95 % interval: Student's t, within [0, 1]."""
     mean = sum(values) / len(values)
     if len(values) < 2:
-        return mean, mean, mean
-    spread = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
-    return mean, mean - 1.96 * spread, mean + 1.96 * spread
+        return mean, 0.0, 1.0
+    error = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
+    half = float(stats.t.ppf(0.975, len(values) - 1)) * error
+    return mean, max(0.0, mean - half), min(1.0, mean + half)
 
 
 def main() -> None:
@@ -127,12 +132,14 @@ def main() -> None:
     parser.add_argument("--scaffold", default="", help="game/version or a folder; v0 of the game")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--watch", type=int, default=0, help="play in this process and show steps: 1, 2 or 3")
+    parser.add_argument("--forget", action="store_true", help="empty the memory folder before every step")
     options = parser.parse_args()
     tasks = {"minihack": MINIHACK, "nethack": NETHACK}.get(options.tasks) or tuple(options.tasks.split(","))
     hack = "nethack" if tasks == NETHACK else "minihack"
     first, last = (int(n) for n in (options.seeds or ("42..51" if hack == "nethack" else "42..46")).split(".."))
     ref = options.scaffold or f"{hack}/v0"
-    jobs = [(task, seed, options.steps, ref, options.watch) for task in tasks for seed in range(first, last + 1)]
+    seeds = range(first, last + 1)
+    jobs = [(task, seed, options.steps, ref, options.watch, options.forget) for task in tasks for seed in seeds]
     start = time.perf_counter()
     if options.watch:
         episodes = [play_episode(*job) for job in jobs]

@@ -92,9 +92,10 @@ def read_screen(text: str) -> Screen:
     """Take an observation apart. Missing parts are empty; nothing raises."""
     parts: dict[str, str] = {}
     marks = list(_SECTION.finditer(text))
-    for mark, after in zip(marks, [*marks[1:], None], strict=True):
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    for mark, end in zip(marks, ends, strict=False):
         if mark[1] == "inventory" or mark[1] not in parts:
-            parts[mark[1]] = text[mark.end() + 1 : after.start() if after else len(text)]
+            parts[mark[1]] = text[mark.end() + 1 : end]
     cursor = parts.get("cursor", "")
     place = _CURSOR.search(cursor)
     x, y = (min(int(place[1][:3]), WIDTH - 1), min(int(place[2][:3]), HEIGHT - 1)) if place else (0, 0)
