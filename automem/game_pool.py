@@ -10,24 +10,37 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import pickle
 import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from automem.errors import UserError
-from automem.game_worker import LENGTH
+from automem.game_worker import LENGTH, GameRaised
 from games.protocol import Observation, Progress, Screen, Transition
 
 DEATHS = 2
 """Processes that one request may kill before its episode is given up."""
 
 
+PATIENCE = 120.0
+"""Seconds after which a request counts as hung and its process is ended; a step takes milliseconds."""
+
+GRACE = 5.0
+"""Seconds that processes get to end by themselves when the pool closes."""
+
+
+OTHERS = 10
+"""Deaths through no fault of its own that one request survives: where every process dies, trying ends."""
+
+
 class GameFailed(UserError):
-    """A game that cannot go on: its process died again and again, or a replay came out differently."""
+    """A game that cannot go on: it raised, its process died again and again, or a replay came out differently."""
 
 
 class _WorkerDied(Exception):
@@ -44,8 +57,12 @@ class _Worker:
 
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
+        # -P: the working folder is the user's, and a random.py in it must not be taken for Python's.
+        project = str(Path(__file__).resolve().parent.parent)
+        path = os.pathsep.join(filter(None, (project, os.environ.get("PYTHONPATH"))))
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "automem.game_worker", str(theirs.fileno())],
+            [sys.executable, "-P", "-m", "automem.game_worker", str(theirs.fileno())],
+            env={**os.environ, "PYTHONPATH": path},
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -55,7 +72,6 @@ class _Worker:
         self._socket = ours
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._turn = asyncio.Lock()
-        self._working_on: int | None = None
         self.games = 0
         self.dead: _WorkerDied | None = None
 
@@ -63,17 +79,19 @@ class _Worker:
         """Send a request and return its value; raises what the game raised, or `_WorkerDied`."""
         data = pickle.dumps((game, verb, arguments), protocol=pickle.HIGHEST_PROTOCOL)
         async with self._turn:
-            if self.dead is not None:
+            if not self.alive():
+                assert self.dead is not None
                 raise _WorkerDied(None, self.dead.code)
-            self._working_on = game
             try:
                 if self._streams is None:
                     self._streams = await asyncio.open_connection(sock=self._socket, limit=1 << 20)
                 reader, writer = self._streams
                 writer.write(LENGTH.pack(len(data)) + data)
-                header = await reader.readexactly(LENGTH.size)
-                ok, value = pickle.loads(await reader.readexactly(LENGTH.unpack(header)[0]))
-            except (OSError, EOFError) as error:
+                async with asyncio.timeout(PATIENCE):
+                    header = await reader.readexactly(LENGTH.size)
+                    ok, value = pickle.loads(await reader.readexactly(LENGTH.unpack(header)[0]))
+            except (OSError, EOFError) as error:  # TimeoutError is an OSError
+                self.process.kill()
                 self.dead = _WorkerDied(game, await asyncio.to_thread(self.process.wait))
                 raise self.dead from error
             except asyncio.CancelledError:
@@ -85,14 +103,25 @@ class _Worker:
             raise value
         return value
 
-    def stop(self) -> None:
-        """Close the socket, which ends the process, and wait for it."""
+    def alive(self) -> bool:
+        """Whether the process still runs; it may have died while nobody asked it for anything."""
+        if self.dead is None and self.process.poll() is not None:
+            self.dead = _WorkerDied(None, self.process.returncode)
+        return self.dead is None
+
+    def hang_up(self) -> None:
+        """Close the connection, which ends the process."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
         if self._streams is not None:
             self._streams[1].close()
         else:
             self._socket.close()
+
+    def wait(self) -> None:
+        """Wait for the process to end, and end it when it does not."""
         try:
-            self.process.wait(timeout=5)
+            self.process.wait(GRACE)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -141,7 +170,7 @@ class RemoteGame:
 
     async def _survive(self, verb: str, *arguments: Any) -> Any:
         """Ask for something; when the process dies, move to another one and ask again."""
-        deaths = 0
+        deaths = others = 0
         while True:
             try:
                 if self._worker is None:
@@ -150,14 +179,20 @@ class RemoteGame:
                         return opened
                 assert self._worker is not None
                 return await self._worker.ask(self.number, verb, *arguments)
+            except GameRaised as error:
+                raise GameFailed(
+                    f"{self.task}, seed {self.seed}, step {len(self.played)}: the game raised {error}"
+                ) from error
             except _WorkerDied as death:
                 self._worker = None
                 self.replays += 1
                 if death.guilty == self.number:
                     deaths += 1
-                if deaths >= DEATHS:
+                else:
+                    others += 1
+                if deaths >= DEATHS or others >= OTHERS:
                     raise GameFailed(
-                        f"{self.task}, seed {self.seed}, step {len(self.played)}: its process died {deaths} times "
+                        f"{self.task}, seed {self.seed}, step {len(self.played)}: its process died {deaths + others} times "
                         f"at the same request (code {death.code}); the episode is given up, the others go on"
                     ) from death
 
@@ -190,6 +225,9 @@ class GamePool:
 
     def worker(self) -> _Worker:
         """The live process with the fewest games; a new one while there are fewer than allowed."""
+        for worker in self._workers:
+            if not worker.alive():
+                worker.hang_up()
         self._workers = [worker for worker in self._workers if worker.dead is None]
         if len(self._workers) < self._most and all(worker.games for worker in self._workers):
             self._workers.append(_Worker())
@@ -208,5 +246,7 @@ class GamePool:
     def close(self) -> None:
         """End all processes."""
         for worker in self._workers:
-            worker.stop()
+            worker.hang_up()
+        for worker in self._workers:
+            worker.wait()
         self._workers = []

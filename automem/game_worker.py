@@ -24,6 +24,10 @@ from games.boxoban import BoxobanError
 LENGTH = struct.Struct(">I")
 
 
+class GameRaised(Exception):
+    """A game raised something that nobody expected of it; the text holds its traceback."""
+
+
 def serve(connection: socket.socket) -> None:
     """Answer requests ``(game, verb, arguments)`` with ``(ok, value)`` until the socket closes."""
     playing: dict[int, games.Game] = {}
@@ -35,7 +39,7 @@ def serve(connection: socket.socket) -> None:
         except (games.InvalidAction, BoxobanError, ModuleNotFoundError) as error:
             reply = (False, error)
         except Exception as error:
-            reply = (False, RuntimeError(f"{type(error).__name__}: {error}\n{traceback.format_exc()}"))
+            reply = (False, GameRaised(f"{type(error).__name__}: {error}\n{traceback.format_exc()}"))
         data = pickle.dumps(reply, protocol=pickle.HIGHEST_PROTOCOL)
         stream.write(LENGTH.pack(len(data)) + data)
         stream.flush()
@@ -59,8 +63,16 @@ def _answer(playing: dict[int, games.Game], number: int, verb: str, arguments: t
     raise ValueError(f"no verb {verb!r}")
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve the socket whose number is the first argument."""
     # Ctrl-C is for the parent, which then closes the socket.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=int(sys.argv[1])) as inherited:
         serve(inherited)
+
+
+if __name__ == "__main__":
+    # Under its own name, so that what is pickled here is known there.
+    from automem import game_worker
+
+    game_worker.main()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import games
+from automem import game_pool
 from automem.game_pool import GameFailed, GamePool
 
 ACTIONS = ("Move West", "Move North", "Do", "Move East", "Do", "Move South", "Sleep", "Noop") * 4
@@ -76,8 +78,9 @@ def test_a_request_that_kills_its_process_every_time_gives_up_that_game_alone(mo
 
                 async def deadly(self: Any, number: int, verb: str, *arguments: Any) -> Any:
                     if number == bad.number and verb == "step":
-                        os.kill(self.process.pid, signal.SIGSEGV)
-                        self.process.wait()
+                        # Stopped, it cannot answer before it dies.
+                        os.kill(self.process.pid, signal.SIGSTOP)
+                        asyncio.get_running_loop().call_later(0.05, os.kill, self.process.pid, signal.SIGKILL)
                     return await real(self, number, verb, *arguments)
 
                 monkeypatch.setattr(type(worker), "ask", deadly)
@@ -105,6 +108,73 @@ def test_an_action_that_the_game_does_not_have_is_refused_and_the_game_goes_on()
     assert run(remote()) == local(7, ACTIONS[:1])[0]
 
 
+def test_a_process_that_dies_between_requests_is_nobodys_fault() -> None:
+    async def remote() -> tuple[list[Any], int]:
+        pool = GamePool(1)
+        try:
+            async with pool.game("Crafter", 7, max_steps=1000) as game:
+                await game.open()
+                seen = []
+                for action in ACTIONS[:4]:
+                    process = pool.worker().process
+                    process.kill()
+                    process.wait()
+                    seen.append(await game.step(action))
+                return seen, game.replays
+        finally:
+            pool.close()
+
+    assert run(remote()) == (local(7, ACTIONS[:4]), 4)
+
+
+def test_a_request_that_hangs_is_ended_and_the_game_replayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(game_pool, "PATIENCE", 2.0)
+
+    async def remote() -> list[Any]:
+        pool = GamePool(1)
+        try:
+            async with pool.game("Crafter", 7, max_steps=1000) as game:
+                await game.open()
+                os.kill(pool.worker().process.pid, signal.SIGSTOP)
+                return [await game.step(ACTIONS[0])]
+        finally:
+            pool.close()
+
+    assert run(remote()) == local(7, ACTIONS[:1])
+
+
+def test_what_a_game_raises_fails_that_game_with_its_place() -> None:
+    async def remote() -> None:
+        pool = GamePool(1)
+        try:
+            async with pool.game("Crafter", 7, max_steps=2) as game:
+                await game.open()
+                for _ in range(3):  # one more than the game has
+                    await game.step("Noop")
+        finally:
+            pool.close()
+
+    with pytest.raises(GameFailed, match="Crafter, seed 7, step 2: the game raised"):
+        run(remote())
+
+
+def test_files_of_the_working_folder_are_not_taken_for_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "games.py").write_text("raise SystemExit(3)")
+    (tmp_path / "random.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+
+    async def remote() -> Any:
+        pool = GamePool(1)
+        try:
+            async with pool.game("Crafter", 7, max_steps=1000) as game:
+                await game.open()
+                return await game.step(ACTIONS[0])
+        finally:
+            pool.close()
+
+    assert run(remote()) == local(7, ACTIONS[:1])[0]
+
+
 def test_processes_end_with_the_pool() -> None:
     async def remote() -> Any:
         pool = GamePool(1)
@@ -114,4 +184,4 @@ def test_processes_end_with_the_pool() -> None:
         pool.close()
         return process.poll()
 
-    assert run(remote()) is not None
+    assert run(remote()) == 0
