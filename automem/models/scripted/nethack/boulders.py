@@ -12,7 +12,7 @@ from functools import lru_cache
 from automem.models.scripted.nethack.boxoban import Cell, solve
 from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, LAST_ROW, Screen
 
-BUDGET = 20_000
+BUDGET = 15_000
 """Positions that the search may expand for one plan."""
 
 _LETTERS = {"N": "north", "E": "east", "S": "south", "W": "west"}

@@ -21,7 +21,12 @@ _FAR = 10_000
 
 @lru_cache(maxsize=32)
 def solve(
-    floor: frozenset[Cell], boxes: frozenset[Cell], goals: frozenset[Cell], player: Cell, budget: int = 6_000
+    floor: frozenset[Cell],
+    boxes: frozenset[Cell],
+    goals: frozenset[Cell],
+    player: Cell,
+    budget: int = 6_000,
+    weight: int = 3,
 ) -> tuple[str, ...] | None:
     """Moves that bring every box to a goal, or None where none was found.
 
@@ -30,10 +35,11 @@ def solve(
         boxes, goals: as many of one as of the other; more goals than boxes are fine.
         player: where the player stands.
         budget: positions to expand before giving up.
+        weight: of the pushes still needed against the moves made; more finds longer solutions sooner.
     """
     if not boxes or len(boxes) > len(goals) or not boxes <= floor or player not in floor:
         return None
-    return _Search(floor, goals).run(boxes, player, budget)
+    return _Search(floor, goals).run(boxes, player, budget, weight)
 
 
 class _Search:
@@ -47,7 +53,7 @@ class _Search:
         self.alive = [any(far[cell] < _FAR for far in self.pushes) for cell in range(len(self.next))]
         self.bounds: dict[tuple[int, ...], int] = {}
 
-    def run(self, boxes: frozenset[Cell], player: Cell, budget: int, weight: int = 2) -> tuple[str, ...] | None:
+    def run(self, boxes: frozenset[Cell], player: Cell, budget: int, weight: int) -> tuple[str, ...] | None:
         start = (tuple(sorted(self.number[box] for box in boxes)), self.number[player])
         if self.bound(start[0]) >= _FAR:
             return None
