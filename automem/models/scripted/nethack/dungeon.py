@@ -11,6 +11,7 @@ from itertools import pairwise
 from automem.models.scripted.nethack import quest, questions
 from automem.models.scripted.nethack.exploring import OFTEN, SEARCH_TURNS, anything, explore, search, unvisited
 from automem.models.scripted.nethack.keys import direction, key, walk
+from automem.models.scripted.nethack.lines import crowd
 from automem.models.scripted.nethack.paths import Reach
 from automem.models.scripted.nethack.scene import Scene
 from automem.models.scripted.nethack.screen import DIRECTIONS, WIDTH, Screen
@@ -22,7 +23,7 @@ PRAYER_PAUSE = 900
 FIRST_PRAYER = 101
 """Before this turn a god is not to be disturbed."""
 
-_RETREAT = 3
+_RETREAT = 6
 _NEAR, _WITHIN_REACH = 3, 10
 """Distances at which stairs are better than a fight: for the sound, for the wounded."""
 
@@ -86,10 +87,11 @@ def _cross(scene: Scene, ways: Reach) -> str | None:
 
 
 def _fall_back(scene: Scene) -> str | None:
-    """Out of the open, into something narrow, when several attack at once."""
+    """Out of the open, into something narrow, when several come at once."""
     terrain, at = scene.terrain, scene.screen.at
     enemies = {at + OFFSETS[name] for name, monster in terrain.hostile.items() if monster not in scene.peaceful()}
-    if len(enemies) < 2 or terrain.cells[at] == "#":
+    tame = sum(line.count("tame ") for line in scene.screen.seen)
+    if not enemies or len(crowd(terrain, at)) - tame < 2 or terrain.cells[at] == "#":
         return None
     ways = scene.ways()
     for cell in ways.order:
