@@ -44,8 +44,6 @@ def wishes(belief: Belief) -> list[Wish]:
 
     def first(achievement: str, worth: float) -> float:
         """Worth of an achievement on top of what the thing is good for."""
-        if achievement in belief.unsure:
-            return worth / 8
         return 0.0 if achievement in done else worth
 
     # Before the night one stocks up.

@@ -75,9 +75,9 @@ def _place(belief: Belief) -> str | None:
         if (first or stones or metal) and not _close(belief, "table", 7):
             return "Place Table"
     elif stone > PLACE["furnace"]["stone"] - 1 and pickaxe >= 2 and not belief.near("furnace"):
-        if belief.missing("place_furnace") or scene.has("iron"):
+        if "place_furnace" not in belief.done or scene.has("iron"):
             return "Place Furnace"
-    if stone and belief.missing("place_stone") and pickaxe >= 1:
+    if stone and "place_stone" not in belief.done and pickaxe >= 1:
         return "Place Stone"
     if scene.has("sapling") and scene.ahead == "grass" and "place_plant" not in belief.done:
         return "Place Plant"

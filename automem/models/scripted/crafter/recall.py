@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from automem.models.scripted.crafter.rules import MATERIALS
+from automem.models.scripted.crafter.rules import MATERIALS, MOVES
 from automem.models.scripted.crafter.scene import Scene, read_scene, scene_of
 from automem.models.scripted.crafter.shelves import Shelf, shelves
 from automem.models.scripted.crafter.world import Cell
@@ -53,6 +53,7 @@ class Memory:
         complete: names of things files that were read whole.
         counts: action -> how many entries of the trail name it.
         visited: (x, y, side) of blocks that have a file which was not read.
+        moves_since: step from which on every move is among the memos.
         achieved: achievements written down; None where nothing says.
         planted: cell -> step.
         marker: the player itself, as a map of things holds it where nothing else does.
@@ -63,6 +64,7 @@ class Memory:
     complete: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
     visited: list[tuple[int, int, int]] = field(default_factory=list)
+    moves_since: int | None = None
     achieved: frozenset[str] | None = None
     planted: dict[Cell, int] = field(default_factory=dict)
     marker: Memo | None = None
@@ -98,7 +100,7 @@ def read_memory(call: Call) -> tuple[Memory, list[Operation]]:
     for shelf in known:
         if shelf.role == "things":
             continue
-        for text in _step_texts(call, shelf, ask):
+        for text in _step_texts(call, shelf, memory, ask):
             _take_steps(memory, shelf, text)
     memory.memos.sort(key=lambda memo: -1 if memo.step is None else memo.step)
     if call.phase == "plan":
@@ -127,7 +129,7 @@ def _place(memory: Memory) -> Cell | None:
 # Trails and states.
 
 
-def _step_texts(call: Call, shelf: Shelf, ask) -> list[str]:
+def _step_texts(call: Call, shelf: Shelf, memory: Memory, ask) -> list[str]:
     name = shelf.file.name
     if name in call.pinned:
         return [call.pinned[name]]
@@ -146,7 +148,15 @@ def _step_texts(call: Call, shelf: Shelf, ask) -> list[str]:
     else:
         texts.append(ask("READ", name))
     prefix = _step_prefix(shelf)
-    if prefix and fit < window:
+    moves = _around(shelf, "Move").rstrip(":;") if "action" in shelf.fields and not shelf.placed else ""
+    if moves and fit < window and call.phase == "plan" and call.last_action not in MOVES:
+        # Whoever stands still learns more from the last moves than from the last steps.
+        found = ask("SEARCH", name, moves)
+        read = [fields for line in (found or "").splitlines() if (fields := shelf.line.read(line))]
+        if read and "step" in shelf.fields:
+            memory.moves_since = min(int(fields["step"]) for fields in read)
+        texts.append(found)
+    elif prefix and fit < window:
         newest = call.step if call.phase == "plan" else call.step - 1
         for step in range(newest - fit, max(0, newest - window), -1):
             texts.append(ask("SEARCH", name, prefix.format(step)))

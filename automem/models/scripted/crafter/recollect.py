@@ -10,12 +10,17 @@ from automem.models.scripted.crafter.tracking import START_FACING, Track
 from automem.models.scripted.crafter.world import Cell, World, places_of
 from automem.models.scripted.reading import Call
 
-_EASY = frozenset(
-    {"collect_drink", "eat_cow", "defeat_zombie", "defeat_skeleton", "wake_up", "collect_sapling", "place_plant"}
-)
-PLACING = {"Place Plant": "place_plant", "Place Stone": "place_stone", "Place Furnace": "place_furnace"}
-_EASY_BY = 200
-"""Step by which what cannot be known is taken as done."""
+TOLD_BY = {
+    "Place Plant": "place_plant",
+    "Place Stone": "place_stone",
+    "Place Furnace": "place_furnace",
+    "Sleep": "wake_up",
+}
+"""Actions whose entries in a log tell that an achievement was reached."""
+_UNTOLD = frozenset({*TOLD_BY.values(), "collect_drink", "eat_cow", "defeat_zombie", "defeat_skeleton", "collect_sapling"})
+"""Achievements that what is carried does not show."""
+EARLY = 60
+"""Up to this step what nothing tells is taken as not reached, later as reached."""
 
 
 def believe(call: Call, memory: Memory) -> Belief:
@@ -34,9 +39,6 @@ def believe(call: Call, memory: Memory) -> Belief:
     belief.trail = tuple((x, y) for _, x, y, _, _ in looks)
     belief.cows = _cows(looks, call.step) if not now.nearest("cow") else ()
     belief.done = _done(call, memory, looks, now, belief.plants)
-    if memory.achieved is None:
-        told = {PLACING[action] for action in memory.counts if action in PLACING} | ({"wake_up"} if "Sleep" in memory.counts else set())
-        belief.unsure = (_EASY | {"place_stone", "place_furnace"}) - told - belief.done
     return belief
 
 
@@ -72,7 +74,7 @@ def _follow(call: Call, memory: Memory, world: World, now: Scene, start: bool) -
         track.place(*memory.marker.place, memory.marker.facing, memory.marker.scene)
         newest = None
     else:
-        run = _run(memory.memos, call.step)
+        run = _run(memory, call.step)
         for i, memo in enumerate(run):
             if i == 0:
                 track.facing = _moved_facing(memo) or (START_FACING if memo.step == 0 else None)
@@ -92,14 +94,17 @@ def _follow(call: Call, memory: Memory, world: World, now: Scene, start: bool) -
     return track, looks
 
 
-def _run(memos: list[Memo], step: int) -> list[Memo]:
-    """The unbroken run of remembered scenes that ends at this step or the one before."""
-    by_step = {memo.step: memo for memo in memos if memo.step is not None and memo.scene is not None}
-    last = step if step in by_step else step - 1
-    first = last
-    while first - 1 in by_step:
-        first -= 1
-    return [by_step[i] for i in range(first, last + 1) if i in by_step]
+def _run(memory: Memory, step: int) -> list[Memo]:
+    """The remembered scenes up to this step or the one before, back to where a move may be missing."""
+    by_step = {memo.step: memo for memo in memory.memos if memo.step is not None and memo.scene is not None}
+    run: list[Memo] = []
+    for known in sorted(by_step, reverse=True):
+        after = run[-1].step if run else step
+        complete = memory.moves_since is not None and known >= memory.moves_since
+        if known < after - 1 and not complete:
+            break
+        run.append(by_step[known])
+    return run[::-1]
 
 
 def _facing_of(action: str | None) -> str | None:
@@ -194,11 +199,10 @@ def _done(call: Call, memory: Memory, looks: list[Look], now: Scene, plants: dic
     done |= achievements_implied(now)
     if plants:
         done |= {"place_plant", "collect_sapling"}
-    for action, achievement in PLACING.items():
-        if memory.counts.get(action):
+    for action, achievement in TOLD_BY.items():
+        if memory.counts.get(action, 0) > (1 if action == "Sleep" else 0):
             done.add(achievement)
-    if memory.counts.get("Sleep", 0) > 1 and not now.sleeping:
-        done.add("wake_up")
-    if memory.achieved is None and call.step > _EASY_BY:
-        done |= _EASY
+    if memory.achieved is None and call.step > EARLY:
+        # No effort is made for what may have been reached already.
+        done |= _UNTOLD - {achievement for action, achievement in TOLD_BY.items() if action in memory.counts}
     return frozenset(done)

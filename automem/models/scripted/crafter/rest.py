@@ -23,7 +23,7 @@ def rest(belief: Belief) -> str | None:
     passable = WALKABLE | BIT["water"] if min(belief.distance("skeleton"), belief.distance("arrow")) < 9 else WALKABLE
     room = closed_room(belief.world, *belief.here, enemies, passable)
     if room is not None and supplies > 1:
-        if energy < 9 and (night or energy <= 5 or health <= 6 or belief.missing("wake_up")):
+        if energy < 9 and (night or energy <= 5 or health <= 6 or "wake_up" not in belief.done):
             return "Sleep"
         if health <= 5 and supplies > _HUNGRY:
             return WAIT
@@ -54,6 +54,6 @@ def _patience(belief: Belief, energy: int, health: int, supplies: int, night: bo
         return 30
     if health <= 3:
         return 12
-    if energy < 9 and belief.missing("wake_up"):
+    if energy < 9 and "wake_up" not in belief.done:
         return 5
     return 0
