@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -84,6 +84,10 @@ class EpisodeResult:
     final_observation: str
 
 
+class EpisodeError(UserError):
+    """One episode's stored files cannot be gone on with; others can."""
+
+
 class EpisodeListener(Listener, Protocol):
     """Somebody who watches episodes being played."""
 
@@ -109,7 +113,7 @@ class _Tally:
 
 
 def load_result(folder: Path) -> EpisodeResult | None:
-    """The result of a finished episode, or None. Raises `UserError` when the file is damaged."""
+    """The result of a finished episode, or None. Raises `EpisodeError` when the file is damaged."""
     path = folder / RESULT
     try:
         data = orjson.loads(path.read_bytes())
@@ -117,7 +121,7 @@ def load_result(folder: Path) -> EpisodeResult | None:
     except FileNotFoundError:
         return None
     except (orjson.JSONDecodeError, TypeError, KeyError) as error:
-        raise UserError(f"{path}: not a finished episode ({error}); remove the file and resume the run") from error
+        raise EpisodeError(f"{path}: not a finished episode ({error}); remove the file and resume the run") from error
 
 
 async def play(
@@ -129,37 +133,33 @@ async def play(
 ) -> EpisodeResult:
     """Play an episode to its end, going on from what its folder already holds.
 
-    Raises `automem.models.protocol.ModelError`, `automem.game_pool.GameFailed` or `UserError`;
-    what was played until then stays in the folder, and calling this again goes on from there.
+    Raises `automem.models.protocol.ModelError`, `automem.game_pool.GameFailed`, `EpisodeError` or
+    another `UserError`; what was played until then stays, and calling this again goes on from there.
     """
     finished = load_result(job.folder)
     if finished is not None:
+        _check_belongs(job, scaffold, model, finished)
         return finished
-    job.folder.mkdir(parents=True, exist_ok=True)
+    try:
+        job.folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{job.folder}: cannot be made: {error.strerror}") from error
     records = _recorded(job.folder / STEPS)
     async with pool.game(job.task, job.seed, max_steps=job.steps) as game:
         observation, progress = await game.open()
-        memory = Memory(
-            job.folder / MEMORY,
-            [file.spec() for file in scaffold.schema.files],
-            scaffold.schema.limits.for_memory(),
-            initial=scaffold.initial,
-            replace=True,
-        )
-        agent = Agent(model, scaffold, memory, game, listener)
-        tally = _Tally()
         state = _Now(observation, progress)
+        tally = _Tally()
+        memory = _memory(scaffold, None)
+        agent = Agent(model, scaffold, memory, game, listener)
         for record in records:
             await _replay(job, agent, game, state, record)
             tally.add(record, state.observation.text)
+        # Only now, when all that is stored has proved right, is the folder on disk made anew.
+        agent.memory = memory = _memory(scaffold, job.folder / MEMORY, records)
         writer = trace.TraceWriter(job.folder / STEPS)
         try:
             while not state.over and agent.step < job.steps:
-                step, seen = agent.step, state.observation.text
-                decision = await agent.decide(seen)
-                transition = await game.step(decision.action)
-                state.move(transition)
-                record = _record(step, seen, decision, transition, agent.system if step == 0 else None)
+                record = await _step(agent, game, state)
                 writer.append(record)
                 tally.add(record, state.observation.text)
                 if listener is not None:
@@ -167,11 +167,38 @@ async def play(
         finally:
             writer.close()
             memory.close()
-    result = EpisodeResult(
+    result = _result(job, scaffold, model, state, tally)
+    write_json(job.folder / RESULT, {**asdict(result), "counts": tally.counts.as_dict()})
+    return result
+
+
+async def _step(agent: Agent, game: RemoteGame, state: _Now) -> StepRecord:
+    """Decide, play, and say what happened."""
+    step, seen = agent.step, state.observation.text
+    decision = await agent.decide(seen)
+    transition = await game.step(decision.action)
+    state.move(transition)
+    return _record(step, seen, decision, transition, agent.system if step == 0 else None)
+
+
+def _memory(scaffold: Scaffold, folder: Path | None, records: Sequence[StepRecord] = ()) -> Memory:
+    """The memory folder as it stands after these steps."""
+    files = [file.spec() for file in scaffold.schema.files]
+    memory = Memory(folder, files, scaffold.schema.limits.for_memory(), initial=scaffold.initial, replace=True)
+    for record in records:
+        for turn in (*record.log, *record.plan):
+            for op in turn.ops:
+                memory.run(Op(op.name, op.args, op.span))
+    memory.flush()
+    return memory
+
+
+def _result(job: EpisodeJob, scaffold: Scaffold, model: Model, state: _Now, tally: _Tally) -> EpisodeResult:
+    return EpisodeResult(
         task=job.task,
         seed=job.seed,
         steps_limit=job.steps,
-        steps=agent.step,
+        steps=tally.counts.steps,
         progression=state.progress.progression,
         achievements=dict(state.progress.achievements),
         reached_at=tally.reached_at,
@@ -184,8 +211,17 @@ async def play(
         counts=tally.counts,
         final_observation=state.observation.text,
     )
-    write_json(job.folder / RESULT, {**asdict(result), "counts": tally.counts.as_dict()})
-    return result
+
+
+def _check_belongs(job: EpisodeJob, scaffold: Scaffold, model: Model, result: EpisodeResult) -> None:
+    """A result that was copied here from another run must not be counted as this episode's."""
+    found = (result.task, result.seed, result.steps_limit, result.scaffold, result.model)
+    expected = (job.task, job.seed, job.steps, scaffold.identity, model.name)
+    if found != expected:
+        raise EpisodeError(
+            f"{job.folder / RESULT}: is the result of another episode ({found[0]}, seed {found[1]}, at most {found[2]} "
+            f"steps, scaffold {found[3][:12]}, model {found[4]}); remove it and resume the run"
+        )
 
 
 @dataclass
@@ -208,28 +244,36 @@ class _Now:
 
 
 def _recorded(path: Path) -> list[StepRecord]:
-    """The steps that were played before; a record that was cut off by a kill is dropped."""
+    """The steps that were played before. What is torn off at the end is dropped; what is damaged is kept aside."""
     if not path.exists():
         return []
     records, damage = trace.read(path)
     if damage is not None:
-        if "incomplete" not in damage.reason:
-            kept = path.with_name(f"{path.name}.damaged")
-            shutil.copyfile(path, kept)
-        trace.truncate(path, damage)
+        try:
+            if not damage.torn:
+                number = sum(1 for _ in path.parent.glob(f"{path.name}.damaged-*"))
+                shutil.copyfile(path, path.with_name(f"{path.name}.damaged-{number}"))
+            trace.truncate(path, damage)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be mended: {error.strerror}") from error
     return records
 
 
 async def _replay(job: EpisodeJob, agent: Agent, game: RemoteGame, state: _Now, record: StepRecord) -> None:
-    """Bring game, memory and agent to where they were after this step."""
+    """Bring game, memory and agent to where they were after this step. Raises `EpisodeError` if they went elsewhere."""
+    where = f"{job.folder / STEPS}: step {record.step}"
     if record.step != agent.step or record.observation != state.observation.text:
-        raise UserError(
-            f"{job.folder / STEPS}: step {record.step} does not match the game that is installed here. The run "
-            "was made with other versions of the games; start a new run"
+        raise EpisodeError(
+            f"{where} does not match the game that is installed here. The run was made with other versions of the "
+            "games; start a new run"
         )
     for turn in (*record.log, *record.plan):
         for op in turn.ops:
-            agent.memory.run(Op(op.name, op.args, op.span))
+            if agent.memory.run(Op(op.name, op.args, op.span)).text != op.result:
+                raise EpisodeError(
+                    f"{where}: {op.label} answers differently now. The run was made with another version of AutoMem; "
+                    "start a new run"
+                )
     state.move(await game.step(record.action))
     agent.played(record.action, record.raw_action)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from automem import episode
-from automem.episode import EpisodeJob, EpisodeListener, EpisodeResult
+from automem.episode import EpisodeError, EpisodeJob, EpisodeListener, EpisodeResult
 from automem.game_pool import GameFailed, GamePool
 from automem.models.protocol import Model, ModelError
 from automem.prompts import TemplateProblem
@@ -78,9 +78,11 @@ class LocalExecutor:
                     playing.add(asyncio.create_task(self._play(job, pool)))
                 if not playing:
                     return
-                done, playing = await asyncio.wait(playing, return_when=asyncio.FIRST_COMPLETED)
+                done, _ = await asyncio.wait(playing, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
-                    yield task.result()
+                    outcome = task.result()
+                    playing.discard(task)
+                    yield outcome
         finally:
             for task in playing:
                 task.cancel()
@@ -90,6 +92,6 @@ class LocalExecutor:
     async def _play(self, job: EpisodeJob, pool: GamePool) -> Outcome:
         try:
             result = await episode.play(job, self._load(job.scaffold), self._model, pool, self._listener)
-        except (ModelError, GameFailed, TemplateProblem) as error:
+        except (ModelError, GameFailed, TemplateProblem, EpisodeError) as error:
             return Outcome(job, None, str(error))
         return Outcome(job, result, None)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, fields
 
 from automem.records import StepRecord
 
-WRITES = frozenset({"APPEND", "WRITE", "CREATE", "UPSERT", "UPSERT_MAP"})
+WRITES = frozenset({"APPEND", "WRITE", "UPSERT", "UPSERT_MAP"})
 """Operations that put content into the memory folder."""
 
 SEARCHES = frozenset({"SEARCH"})
@@ -24,9 +24,9 @@ class Counts:
         fallback: steps at which the model committed no action.
         turns: calls of a model.
         errors: lines of error that the model was told.
-        writes, duplicate_writes: write operations that were run; those that wrote what stood there already.
-        searches, empty_searches: searches; those that found no line.
-        refused: operations that the memory folder refused.
+        writes, duplicate_writes: write operations that were carried out; those that wrote what stood there already.
+        searches, empty_searches: searches that were carried out; those that found no line.
+        refused: operations that the memory folder refused; they count as nothing else.
         truncated_reads: results that were cut to the scaffold's limit.
         added_bytes: growth of the memory folder.
         prompt_tokens, completion_tokens, cached_tokens: as the server counted them.
@@ -71,7 +71,9 @@ class Counts:
             self.model_seconds += turn.seconds
             for op in turn.ops:
                 self.operations[op.name] = self.operations.get(op.name, 0) + 1
-                self.refused += not op.ok
+                if not op.ok:
+                    self.refused += 1
+                    continue
                 self.truncated_reads += op.truncated
                 self.added_bytes += op.added
                 if op.name in WRITES:

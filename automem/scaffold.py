@@ -63,9 +63,9 @@ class _Strict(BaseModel):
 class Identity(_Strict):
     """Section ``[scaffold]``."""
 
-    game: str
+    game: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
     """The game that it plays: crafter, minihack, nethack or one that a plug-in adds."""
-    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,64}$")]
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     """Its name beside other versions, the folder's name."""
     parent: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     """SHA-256 identity of the version it was made from; empty for a root."""
@@ -117,7 +117,7 @@ class Operations(_Strict):
 class MemoryFile(_Strict):
     """One ``[[files]]`` entry."""
 
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9._{}-]{1,64}$")]
+    name: Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9._-]*(\{block\})?[A-Za-z0-9._-]*$")]
     """File name; may hold ``{block}``, which makes it a family of files, one a block of the map."""
     kind: Literal["note", "log", "map"]
     """note: free text; log: lines are added; map: one ``key: value`` line a key."""
@@ -316,7 +316,7 @@ def _text(folder: Path, path: str, data: bytes) -> str:
 def _schema(path: Path, data: bytes) -> Schema:
     try:
         document = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ScaffoldError(f"{path}: not valid TOML: {error}") from error
     try:
         return Schema.model_validate(document)

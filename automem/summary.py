@@ -42,7 +42,7 @@ def _mean(values: Sequence[float]) -> float:
 def summarise(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     """``summary.json``: figures that do not depend on the order in which episodes finished.
 
-    ``per_task`` and ``per_game`` hold mean, standard error, interval, episodes and behaviour.
+    ``per_task`` and ``per_game`` hold progression (the mean), standard error, interval, episodes and behaviour.
     A game's mean is the mean of its tasks' means, and ``overall`` the mean of the games', as in
     BALROG. Episodes that failed are listed, missing from every mean, and mark it incomplete.
     """
@@ -52,10 +52,18 @@ def summarise(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     tasks = {task: [r for r in results if r.task == task] for task in sorted({r.task for r in results})}
     per_task = {task: _task(found) for task, found in tasks.items()}
     games = {game: [t for t in tasks if game_of(t) == game] for game in sorted({game_of(t) for t in tasks})}
-    per_game = {game: _pooled([per_task[t] for t in names]) for game, names in games.items()}
-    for task in {f["task"] for f in failed}:
-        if task in per_task:
-            per_task[task]["complete"] = False
+    incomplete = {f["task"] for f in failed}
+    for task, row in per_task.items():
+        row["complete"] = task not in incomplete
+    per_game = {
+        game: _pooled([per_task[t] for t in names])
+        | {
+            "complete": not any(game_of(t) == game for t in incomplete),
+            "facts": sorted({fact for t in names for fact in per_task[t]["facts"]}),
+            "behaviour": _behaviour([r for r in results if r.task in names]),
+        }
+        for game, names in games.items()
+    }
     return {
         "complete": not failed,
         "episodes": len(results),
@@ -77,7 +85,6 @@ def _task(results: Sequence[EpisodeResult]) -> dict[str, Any]:
         "standard_error": standard_error(values),
         "interval": interval(values),
         "episodes": len(values),
-        "complete": True,
         "mean_steps": _mean([r.steps for r in results]),
         "mean_return": _mean([r.episode_return for r in results]),
         "facts": sorted({f"{k}: {v}" for r in results for k, v in r.facts.items()}),

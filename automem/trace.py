@@ -7,6 +7,7 @@ and ``zstdcat`` read it as it is), and bytes per step do not grow as an episode 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,12 +38,14 @@ class Damage:
         record: number of the first record that is lost, from 0.
         offset: byte at which it begins.
         reason: what is wrong with it.
+        torn: the file merely ends too early, as after a kill.
     """
 
     path: Path
     record: int
     offset: int
     reason: str
+    torn: bool = False
 
     def __str__(self) -> str:
         return f"{self.path}: record {self.record} (byte {self.offset}) {self.reason}; the records before it are intact"
@@ -55,7 +58,10 @@ class TraceWriter:
         """Open `path` for appending; its folder must exist."""
         self._path = path
         self._compressor = zstandard.ZstdCompressor(level=LEVEL)
-        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise TraceWriteFailed(f"{path}: cannot be written: {error.strerror}") from error
         self._size = os.fstat(self._file).st_size
 
     def append(self, record: StepRecord) -> None:
@@ -75,8 +81,10 @@ class TraceWriter:
         os.ftruncate(self._file, self._size)
 
     def close(self) -> None:
-        """Close the file. Safe to call twice."""
+        """Bring it to the disk and close it. Safe to call twice."""
         if self._file >= 0:
+            with contextlib.suppress(OSError):  # what was written stays written; a full disk was told before
+                os.fsync(self._file)
             os.close(self._file)
             self._file = -1
 
@@ -134,7 +142,7 @@ class Frames:
                 self.damage = Damage(self.path, number, position, f"is corrupted ({error})")
                 return
             if not frame.eof:
-                self.damage = Damage(self.path, number, position, "is incomplete")
+                self.damage = Damage(self.path, number, position, "is incomplete", torn=True)
                 return
             self.start = position
             yield b"".join(parts)

@@ -1,7 +1,7 @@
 """Long games as text games. Importing this package loads no simulator."""
 
 from games.protocol import Game, InvalidAction, Observation, Progress, Screen, Transition
-from games.registry import UnknownTask, canonical, game_of, make, tasks, versions
+from games.registry import UnknownTask, canonical, facts, game_of, make, tasks, versions
 
 __all__ = [
     "Game",
@@ -12,6 +12,7 @@ __all__ = [
     "Transition",
     "UnknownTask",
     "canonical",
+    "facts",
     "game_of",
     "make",
     "tasks",

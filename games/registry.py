@@ -94,6 +94,18 @@ def make(task: str, **options: Any) -> Game:
         raise
 
 
+def facts(task: str) -> dict[str, str]:
+    """Labels that results of this task would carry here and now, such as where its levels come from.
+
+    Results with different labels are not comparable. Raises UnknownTask, and what the game raises
+    when it cannot be played here (`games.boxoban.BoxobanError`).
+    """
+    task = canonical(task)
+    if game_of(task) != "minihack" or task not in _TASKS:
+        return {}
+    return import_module("games.minihack").facts(task)
+
+
 def versions() -> dict[str, str]:
     """Versions of the packages that decide how the games go; results are comparable where these agree."""
     return {package: _version(package) for package in _DECIDING}

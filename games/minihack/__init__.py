@@ -1,5 +1,5 @@
 """MiniHack as text games: BALROG's eight tasks."""
 
-from games.minihack.game import TASKS, MiniHack
+from games.minihack.game import TASKS, MiniHack, facts
 
-__all__ = ["TASKS", "MiniHack"]
+__all__ = ["TASKS", "MiniHack", "facts"]

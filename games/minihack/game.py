@@ -33,6 +33,15 @@ DEFAULT_STEPS = 100
 """BALROG's limit."""
 
 
+def facts(task: str) -> dict[str, str]:
+    """Labels that an episode of this task would carry here and now: ``levels`` for Boxoban, nothing for others.
+
+    Raises `games.boxoban.BoxobanError` when the folder that the user names holds no levels.
+    """
+    level_set = _data("tasks.toml")["tasks"][task].get("boxoban")
+    return {"levels": boxoban.find_source(level_set).kind} if level_set else {}
+
+
 class MiniHack(NleGame):
     """One MiniHack task.
 
