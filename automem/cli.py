@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
@@ -15,6 +17,10 @@ from rich.console import Console
 import games
 from automem.errors import UserError
 from games import suites
+
+if TYPE_CHECKING:
+    from automem.evaluate import Request, Watcher
+    from automem.runs import PlayedModel
 
 app = typer.Typer(
     name="automem",
@@ -35,6 +41,8 @@ EXIT_USER = 2
 """Something a person can mend: a wrong name, a full disk, a server that is not there."""
 EXIT_INCOMPLETE = 1
 """The run is over, but some of its episodes failed."""
+EXIT_STOPPED = 130
+"""Ctrl-C, as shells count it."""
 
 
 def complete_task(incomplete: str) -> list[str]:
@@ -61,7 +69,7 @@ def complete_run(incomplete: str) -> list[str]:
     return [run.config.name for run in runs.all_runs() if run.config.name.startswith(incomplete)]
 
 
-Scaffold = Annotated[
+ScaffoldName = Annotated[
     str | None,
     typer.Option(
         "--scaffold", help="game/version or a folder; each game's v0 when not given.", autocompletion=complete_scaffold
@@ -84,18 +92,22 @@ Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode 
 RunName = Annotated[str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)]
 
 
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run of this name.")]
+
+
 @app.command(
     epilog="Example: [bold]automem play Crafter --model smollm2 --steps 20 --watch[/bold]", no_args_is_help=True
 )
 def play(
     task: Annotated[str, typer.Argument(help="A task; see: automem games list", autocompletion=complete_task)],
-    scaffold: Scaffold = None,
-    model: ModelName = "scripted",
+    scaffold: ScaffoldName = None,
+    model: ModelName = "smollm2",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the game.")] = 42,
     steps: Steps = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the game, memory operations and memory files.")] = False,
     delay: Annotated[float, typer.Option("--delay", min=0.0, help="With --watch: seconds to rest on each step.")] = 0.0,
     run: RunName = None,
+    resume: Resume = False,
     api_base: ApiBase = "",
     temperature: Temperature = 0.0,
     max_tokens: MaxTokens = 0,
@@ -112,6 +124,7 @@ def play(
         seeds=str(seed),
         steps=steps,
         name=run,
+        resume=resume,
     )
     view = Watch(console, delay) if watch and console.is_terminal else StepLines(console)
     _evaluate(request, view, workers=1)
@@ -124,8 +137,8 @@ def play(
 )
 def evaluate_(
     target: Annotated[str, typer.Argument(metavar="SUITE|TASK", help="What to play.", autocompletion=complete_target)],
-    scaffold: Scaffold = None,
-    model: ModelName = "scripted",
+    scaffold: ScaffoldName = None,
+    model: ModelName = "smollm2",
     seeds: Annotated[
         str | None, typer.Option("--seeds", help="42..51, 1,3,5 or 7; the suite's when not given.")
     ] = None,
@@ -135,7 +148,7 @@ def evaluate_(
     steps: Steps = None,
     workers: Annotated[int, typer.Option("--workers", min=0, help="Episodes at once; 0: as the model allows.")] = 0,
     run: RunName = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the run of this name.")] = False,
+    resume: Resume = False,
     api_base: ApiBase = "",
     temperature: Temperature = 0.0,
     max_tokens: MaxTokens = 0,
@@ -144,8 +157,6 @@ def evaluate_(
     from automem.evaluate import Request
     from automem.progress import Progress
 
-    if resume and run is None:
-        raise UserError("--resume needs the name of the run to go on with: add --run NAME (automem runs lists them)")
     request = Request(
         target=target,
         model=_model(model, api_base, temperature, max_tokens),
@@ -233,24 +244,35 @@ def games_fetch(
     console.print(f"official Boxoban levels are in {destination}")
 
 
-def _model(name: str, api_base: str, temperature: float, max_tokens: int):
-    from urllib.parse import urlsplit
-
+def _model(name: str, api_base: str, temperature: float, max_tokens: int) -> PlayedModel:
+    """The model that was asked for, its name and address checked without reaching it."""
     from automem.models import registry
     from automem.runs import PlayedModel
 
     registry.check(name)
-    address = urlsplit(api_base)
-    if api_base and (address.scheme not in ("http", "https") or not address.hostname):
+    if name in registry.OURS:
+        api_base = ""  # they have no address; one in the environment is meant for other models
+    _check_address(api_base)
+    return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
+
+
+def _check_address(api_base: str) -> None:
+    if not api_base:
+        return
+    try:
+        address = urlsplit(api_base)
+        good = address.scheme in ("http", "https") and bool(address.hostname) and (address.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good or any(c.isspace() for c in api_base):
         raise UserError("--api-base: write a URL such as http://127.0.0.1:8000/v1")
     if address.username or address.password or address.query:
         # The address is stored with the run.
         raise UserError("--api-base: leave keys and passwords out of the URL; LiteLLM reads keys from the environment")
-    return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
 
 
-def _evaluate(request, view, workers: int) -> None:
-    """Check, play, print the summary. Exits with 1 when episodes failed."""
+def _evaluate(request: Request, view: Watcher, workers: int) -> None:
+    """Check, play, print the summary. Exits with 1 when episodes failed, with 130 after Ctrl-C."""
     from automem import evaluate as evaluation
     from automem import tables
 
@@ -261,42 +283,61 @@ def _evaluate(request, view, workers: int) -> None:
     try:
         run, summary = asyncio.run(evaluation.run(planned, request.resume, model, view, workers))
     except KeyboardInterrupt:
-        errors.print(f"stopped; go on with: automem eval {request.target} … --run {planned.config.name} --resume")
-        raise typer.Exit(130) from None
+        errors.print(
+            f"stopped; go on with: {_again(planned.config.name)}", markup=False, highlight=False, soft_wrap=True
+        )
+        raise typer.Exit(EXIT_STOPPED) from None
     console.print(tables.summary(summary))
     cost = summary["overall"]["behaviour"]["totals"]["cost"]
     if cost:
         console.print(f"cost: {cost:.4f} USD", highlight=False)
-    console.print(f"run folder: {run.folder}", highlight=False, soft_wrap=True)
+    console.print(f"run folder: {run.folder}", highlight=False, markup=False, soft_wrap=True)
     if not summary["complete"]:
         errors.print(
-            f"{len(summary['failed'])} episodes are not finished and missing from the means; "
-            f"once the cause is mended, go on with --run {run.config.name} --resume"
+            f"{len(summary['failed'])} episodes are not finished and missing from the means. Once the cause is mended, "
+            f"go on with: {_again(run.config.name)}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
         )
         raise typer.Exit(EXIT_INCOMPLETE)
 
 
+def _again(run: str) -> str:
+    """The command that goes on with this run."""
+    words = ["automem", *sys.argv[1:]]
+    words += [] if "--run" in words else ["--run", run]
+    words += [] if "--resume" in words else ["--resume"]
+    return shlex.join(words)
+
+
 def main() -> None:
     """Entry point of the `automem` command."""
-    from automem.models.protocol import ModelError
     from games.boxoban import BoxobanError
 
     try:
         app()
-    except (UserError, ModelError, games.UnknownTask, suites.UnknownSuite, suites.BadSeeds, BoxobanError) as error:
-        errors.print(f"[bold red]automem:[/bold red] {_plain(error)}", highlight=False, soft_wrap=True)
-        sys.exit(EXIT_USER)
+    except (UserError, games.UnknownTask, suites.UnknownSuite, suites.BadSeeds, BoxobanError) as error:
+        _fail(str(error))
     except BrokenPipeError:
-        # The reader of our output went away (automem runs | head).
+        # The reader of our output went away (automem runs | head); what was written to disk is whole.
         with contextlib.suppress(OSError):
             sys.stdout.close()
-        sys.exit(0)
+        sys.exit(EXIT_INCOMPLETE)
+    except OSError as error:
+        if not error.strerror:
+            raise
+        _fail(f"{error.filename or 'the system'}: {error.strerror}")
 
 
-def _plain(error: Exception) -> str:
-    from rich.markup import escape
+def _fail(message: str) -> None:
+    """One message, from wherever it came, and exit code 2."""
+    from rich.text import Text
 
-    return escape(str(error))
+    from automem.memory.files import clean
+
+    errors.print(Text("automem: ", style="bold red").append(clean(message), style="default"), soft_wrap=True)
+    sys.exit(EXIT_USER)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
+from typing import Any
 
 from rich.console import Console
 
@@ -26,24 +26,23 @@ REST = 0.02
 
 
 async def play_demo(console: Console) -> None:
-    """Play, then print the results and where they are."""
+    """Play, then print the results and where they are.
+
+    Raises what the embedded model's server raises, after the results of `scripted` were printed.
+    """
     embedded = evaluate.make_model(PlayedModel(name="smollm2"), processes=1)
     # The server takes half a minute to start: long enough for `scripted` to play meanwhile.
     starting = asyncio.create_task(embedded.ready())
-    played = []
+    played: list[tuple[Run, dict[str, Any]]] = []
     try:
-        console.rule(
-            "scripted: a deterministic player, not an LLM, that knows of the past only what it wrote to memory"
-        )
+        console.rule("scripted: a deterministic player, no LLM; it knows of the past what it wrote to memory")
         for task, steps in SCRIPTED:
             model = evaluate.make_model(PlayedModel(name="scripted"), processes=0)
             view = Watch(console, REST) if console.is_terminal else Steps(console, every=50)
             played.append(
                 await _play(Request(task, PlayedModel(name="scripted"), seeds="42", steps=steps), model, view)
             )
-        console.rule(
-            "smollm2: 135 million parameters on this machine; shows that the path is real, not that it plays well"
-        )
+        console.rule("smollm2: 135 million parameters; it shows that the path is real, not that it plays well")
         if not starting.done():
             console.print("waiting for its server to start")
         await starting
@@ -51,14 +50,13 @@ async def play_demo(console: Console) -> None:
         played.append(await _play(request, embedded, Progress(console)))
     finally:
         starting.cancel()
-        with suppress(asyncio.CancelledError, Exception):
-            await starting
+        await asyncio.gather(starting, return_exceptions=True)
         await embedded.close()
-    for _, summary in played:
-        console.print(tables.summary(summary))
-    for run, _ in played:
-        console.print(f"run folder: {run.folder}", highlight=False, soft_wrap=True)
+        for _, summary in played:
+            console.print(tables.summary(summary))
+        for run, _ in played:
+            console.print(f"run folder: {run.folder}", highlight=False, markup=False, soft_wrap=True)
 
 
-async def _play(request: Request, model: Model, view: Watcher) -> tuple[Run, dict]:
+async def _play(request: Request, model: Model, view: Watcher) -> tuple[Run, dict[str, Any]]:
     return await evaluate.run(evaluate.plan(request), False, model, view, workers=os.cpu_count() or 1)

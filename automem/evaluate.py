@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -75,7 +76,9 @@ class Plan:
 
 
 def plan(request: Request) -> Plan:
-    """Check everything that can be checked before anything starts. Raises errors for people."""
+    """Check everything that can be checked before anything starts or is reached. Raises errors for people."""
+    if request.resume and request.name is None:
+        raise UserError("--resume needs the name of the run to go on with: add --run NAME (automem runs lists them)")
     tasks = _tasks(request)
     needed = list(dict.fromkeys(games.game_of(planned.task) for planned in tasks))
     chosen = {game: scaffold.load(f"{game}/v0") for game in needed if request.scaffold is None}
@@ -97,7 +100,12 @@ def plan(request: Request) -> Plan:
         tasks=tasks,
         versions=runs.versions(),
     )
-    return Plan(config, chosen)
+    planned = Plan(config, chosen)
+    if request.resume and runs.exists(name):
+        _resumable(planned)
+    else:
+        runs.free_folder(name)
+    return planned
 
 
 def open_run(planned: Plan, resume: bool) -> Run:
@@ -105,6 +113,12 @@ def open_run(planned: Plan, resume: bool) -> Run:
     name = planned.config.name
     if not (resume and runs.exists(name)):
         return runs.create(planned.config, planned.scaffolds)
+    return _resumable(planned)
+
+
+def _resumable(planned: Plan) -> Run:
+    """The run of the plan's name, if it is the same experiment. Raises `UserError` with the differences."""
+    name = planned.config.name
     run = runs.load(name)
     differences = run.config.differences(planned.config)
     if differences:
@@ -134,9 +148,10 @@ async def evaluate(run: Run, model: Model, watcher: Watcher, workers: int, proce
     with run.exclusive():
         _same_scaffolds(run, load)
         watcher.planned(run, jobs)
-        async for outcome in executor.run(jobs):
-            outcomes.append(outcome)
-            watcher.ended(outcome)
+        async with aclosing(executor.run(jobs)) as ended:
+            async for outcome in ended:
+                outcomes.append(outcome)
+                watcher.ended(outcome)
         summary = {"run": run.config.name, "model": run.config.model.name, **summarise(outcomes)}
         write_json(run.folder / runs.SUMMARY, summary)
     return summary
@@ -189,7 +204,11 @@ def _tasks(request: Request) -> tuple[PlannedTask, ...]:
                     f"--episodes {request.episodes}: {entry.task} has {len(chosen)} seeds here; name more with --seeds"
                 )
             chosen = chosen[: request.episodes]
-        planned.append(PlannedTask(task=entry.task, seeds=chosen, steps=request.steps or entry.steps))
+        planned.append(
+            PlannedTask(
+                task=entry.task, seeds=chosen, steps=request.steps or entry.steps, facts=games.facts(entry.task)
+            )
+        )
     return tuple(planned)
 
 

@@ -8,7 +8,7 @@ value, so that another executor (Ray, say) can send it to another machine and ca
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -33,7 +33,7 @@ class Outcome:
 class Executor(Protocol):
     """Plays episodes somewhere."""
 
-    def run(self, jobs: Iterable[EpisodeJob]) -> AsyncIterator[Outcome]:
+    def run(self, jobs: Iterable[EpisodeJob]) -> AsyncGenerator[Outcome, None]:
         """Play all jobs and yield each outcome when it is there, in any order.
 
         An episode that cannot go on is an outcome with an error. What makes the whole run
@@ -67,7 +67,7 @@ class LocalExecutor:
         self._processes = processes
         self._listener = listener
 
-    async def run(self, jobs: Iterable[EpisodeJob]) -> AsyncIterator[Outcome]:
+    async def run(self, jobs: Iterable[EpisodeJob]) -> AsyncGenerator[Outcome, None]:
         """See `Executor.run`."""
         pool = GamePool(self._processes)
         waiting = iter(jobs)

@@ -192,8 +192,9 @@ class RemoteGame:
                     others += 1
                 if deaths >= DEATHS or others >= OTHERS:
                     raise GameFailed(
-                        f"{self.task}, seed {self.seed}, step {len(self.played)}: its process died {deaths + others} times "
-                        f"at the same request (code {death.code}); the episode is given up, the others go on"
+                        f"{self.task}, seed {self.seed}, step {len(self.played)}: its process died "
+                        f"{deaths + others} times at the same request (code {death.code}); the episode is given up, "
+                        "the others go on"
                     ) from death
 
     async def _start(self) -> tuple[Observation, Progress]:

@@ -10,12 +10,13 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from automem.episode import EpisodeJob
+from automem.episode import RESULT, EpisodeJob
 from automem.executor import Outcome
 from automem.game_pool import RemoteGame
 from automem.memory import Memory
 from automem.records import Phase, StepRecord, Turn
 from automem.runs import Run
+from automem.watch import printable
 
 ROWS = 12
 """Episodes listed at once; the others are counted."""
@@ -27,6 +28,7 @@ class Progress:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._start = time.monotonic()
+        """When the episodes began; starting a server does not count."""
         self._playing: dict[tuple[str, int], tuple[EpisodeJob, StepRecord]] = {}
         self._finished: list[Outcome] = []
         self._found = 0
@@ -50,9 +52,10 @@ class Progress:
 
     def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:
         """Learn how many episodes there are."""
+        self._start = time.monotonic()
         self._total = len(jobs)
-        self._found = sum((job.folder / "episode.json").exists() for job in jobs)
-        self._console.print(f"run [bold]{run.config.name}[/bold]: {len(jobs)} episodes", highlight=False)
+        self._found = sum((job.folder / RESULT).exists() for job in jobs)
+        self._console.print(f"run {run.config.name}: {len(jobs)} episodes", highlight=False, markup=False)
         if self._found:
             self._console.print(f"{self._found} of them are finished already", highlight=False)
 
@@ -70,11 +73,12 @@ class Progress:
         self._playing.pop((job.task, job.seed), None)
         self._finished.append(outcome)
         if result is None:
-            self._console.print(f"[red]{job.task} {job.seed}: not finished: {outcome.error}[/red]", highlight=False)
+            told = printable(outcome.error or "", 600)
+            self._console.print(Text(f"{job.task} {job.seed}: not finished: {told}", style="red"))
             return
         end = "ended" if result.terminated else "at its limit"
         self._console.print(
-            f"[{len(self._finished)}/{self._total}] {job.task} {job.seed}: {100 * result.progression:.2f} % "
+            f"{len(self._finished)}/{self._total}  {job.task} {job.seed}: {100 * result.progression:.2f} % "
             f"in {result.steps} steps ({end}); mean {100 * self._mean():.2f} %",
             highlight=False,
         )

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 import tomli_w
@@ -31,7 +31,7 @@ from automem.scaffold import Scaffold
 
 RUN = "run.toml"
 SUMMARY = "summary.json"
-FORMAT = 1
+FORMAT: Literal[1] = 1
 """Version of the run folder's layout."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -47,6 +47,8 @@ class PlannedTask(_Strict):
     task: str
     seeds: tuple[int, ...]
     steps: int
+    facts: dict[str, str] = {}
+    """Labels of its results (`games.facts`): a run holds one kind of levels, never a mixture."""
 
 
 class PlayedScaffold(_Strict):
@@ -70,7 +72,7 @@ class PlayedModel(_Strict):
 class RunConfig(_Strict):
     """All of ``run.toml``."""
 
-    format: int = FORMAT
+    format: Literal[1] = FORMAT
     name: str
     target: str
     """The suite or task that was asked for."""
@@ -86,18 +88,19 @@ class RunConfig(_Strict):
     def differences(self, other: RunConfig) -> list[str]:
         """In words, what makes the other plan another experiment than this one."""
         found = []
-        for name in ("target", "model", "tasks"):
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if mine != theirs:
-                found.append(f"{name}: {_short(mine)} then, {_short(theirs)} now")
+        # A server may have moved to another address since; what it serves is what counts.
+        mine, theirs = (c.model.model_copy(update={"api_base": ""}) for c in (self, other))
+        if mine != theirs:
+            found.append(f"model: {_short(mine)} then, {_short(theirs)} now")
+        if self.tasks != other.tasks:
+            found.append(f"tasks: {_short(self.tasks)} then, {_short(other.tasks)} now")
         for game in sorted({*self.scaffolds, *other.scaffolds}):
-            mine, theirs = self.scaffolds.get(game), other.scaffolds.get(game)
-            if (mine and mine.identity) != (theirs and theirs.identity):
-                found.append(f"scaffold of {game}: {_short(mine)} then, {_short(theirs)} now")
+            then, now = self.scaffolds.get(game), other.scaffolds.get(game)
+            if (then and then.identity) != (now and now.identity):
+                found.append(f"scaffold of {game}: {_short(then)} then, {_short(now)} now")
         for package in games.versions():
-            mine, theirs = self.versions.get(package), other.versions.get(package)
-            if mine != theirs:
-                found.append(f"{package}: {mine} then, {theirs} now")
+            if self.versions.get(package) != other.versions.get(package):
+                found.append(f"{package}: {self.versions.get(package)} then, {other.versions.get(package)} now")
         return found
 
 
@@ -141,7 +144,10 @@ class Run:
     @contextlib.contextmanager
     def exclusive(self) -> Iterator[None]:
         """Hold the run against other processes. Raises `UserError` when one is playing it."""
-        lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise UserError(f"{self.folder}: cannot be written: {error.strerror}") from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -184,11 +190,17 @@ def exists(name: str) -> bool:
     return (runs_folder() / name / RUN).is_file()
 
 
-def create(config: RunConfig, scaffolds: Mapping[str, Scaffold]) -> Run:
-    """Write a new run folder. Raises `UserError` when the name is taken or the disk refuses."""
-    folder = runs_folder() / valid_name(config.name)
+def free_folder(name: str) -> Path:
+    """Where a new run of this name goes. Raises `UserError` when something is there."""
+    folder = runs_folder() / valid_name(name)
     if folder.exists():
         raise UserError(f"{folder} is there already; choose another --run name, or add --resume to go on with it")
+    return folder
+
+
+def create(config: RunConfig, scaffolds: Mapping[str, Scaffold]) -> Run:
+    """Write a new run folder. Raises `UserError` when the name is taken or the disk refuses."""
+    folder = free_folder(config.name)
     scratch = folder.with_name(f".{config.name}.part-{os.getpid()}")
     try:
         scratch.mkdir(parents=True)
@@ -223,7 +235,7 @@ def all_runs() -> list[Run]:
 def _config(path: Path) -> RunConfig:
     try:
         return RunConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
         raise UserError(f"{path}: not a run of this version of AutoMem: {error}") from error
 
 

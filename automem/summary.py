@@ -52,7 +52,7 @@ def summarise(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     tasks = {task: [r for r in results if r.task == task] for task in sorted({r.task for r in results})}
     per_task = {task: _task(found) for task, found in tasks.items()}
     games = {game: [t for t in tasks if game_of(t) == game] for game in sorted({game_of(t) for t in tasks})}
-    incomplete = {f["task"] for f in failed}
+    incomplete = {o.job.task for o in ordered if o.result is None}
     for task, row in per_task.items():
         row["complete"] = task not in incomplete
     per_game = {

@@ -7,7 +7,9 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
+from rich.text import Text
 
+from automem.errors import UserError
 from automem.runs import Run
 
 
@@ -20,7 +22,7 @@ def summary(data: dict[str, Any]) -> Table:
     """A run's summary: progression (score) with its interval, and behaviour, per task and overall."""
     note = "" if data["complete"] else f" (incomplete: {len(data['failed'])} episodes failed)"
     table = Table(
-        title=f"{data['run']}, model {data['model']}{note}",
+        title=Text(f"{data['run']}, model {data['model']}{note}", style="bold"),
         title_justify="left",
         caption="dupl.: share of writes that wrote what stood there; empty: share of searches that found nothing",
         caption_justify="left",
@@ -33,7 +35,7 @@ def summary(data: dict[str, Any]) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for task, row in data["per_task"].items():
         facts = "".join(f"\n  {fact}" for fact in row["facts"])
-        table.add_row(f"{task}{facts}", *_figures(row, f"{row['mean_steps']:.0f}"))
+        table.add_row(Text(f"{task}{facts}"), *_figures(row, f"{row['mean_steps']:.0f}"))
     table.add_section()
     table.add_row("overall", *_figures(data["overall"], ""), style="bold")
     return table
@@ -60,16 +62,22 @@ def runs(found: Iterable[Run]) -> Table:
     for name in ("run", "created", "what", "model", "scaffold", "episodes", "progression %"):
         table.add_column(name, overflow="fold")
     for run in found:
-        config, data = run.config, run.summary()
+        config = run.config
+        try:
+            data = run.summary()
+            progression = percent(data["overall"]["progression"]) if data else "-"
+        except (UserError, KeyError, TypeError):
+            progression = "damaged"
         planned = sum(len(task.seeds) for task in config.tasks)
         finished = sum(1 for _ in run.folder.glob("episodes/*/seed-*/episode.json"))
-        table.add_row(
+        cells = (
             config.name,
             config.created.replace("+00:00", "Z"),
             config.target,
             config.model.name,
             ", ".join(played.ref for played in config.scaffolds.values()),
             f"{finished}/{planned}",
-            percent(data["overall"]["progression"]) if data else "-",
+            progression,
         )
+        table.add_row(*(Text(cell) for cell in cells))
     return table

@@ -16,14 +16,21 @@ from automem.episode import EpisodeJob
 from automem.executor import Outcome
 from automem.game_pool import RemoteGame
 from automem.memory import Memory
+from automem.memory.files import clean
 from automem.records import Phase, StepRecord, Turn
 from automem.runs import Run
+from automem.vocabulary import one_line
 from games.protocol import Screen
 
 OPERATIONS_KEPT = 60
 FILE_LINES_SHOWN = 6
 LEAST_FILES_HEIGHT = 8
 """Rows that the memory folder gets even where the game would fill the terminal."""
+
+
+def printable(text: str, most: int) -> str:
+    """The start of a text that a model or a server wrote, on one line and without what a terminal would obey."""
+    return clean(one_line(text, most))
 
 
 def screen_text(screen: Screen) -> Text:
@@ -41,18 +48,20 @@ def turn_lines(phase: Phase, turn: Turn) -> list[Text]:
     """A turn in short: every operation with the start of its answer, every error, or the text when there is neither."""
     lines = []
     for op in turn.ops:
-        answer = " ".join(op.result.split())
-        line = Text(f"{phase.upper():4} ", style="dim", no_wrap=True, overflow="ellipsis")
+        line = _line(phase)
         line.append(op.label, style="bold cyan" if op.ok else "bold red")
-        line.append(f"  {answer[:160]}", style="default")
+        line.append(f"  {printable(op.result, 160)}", style="default")
         lines.append(line)
-    lines += [
-        Text(f"{phase.upper():4} ! {error}", style="red", no_wrap=True, overflow="ellipsis") for error in turn.errors
-    ]
+    for error in turn.errors:
+        lines.append(_line(phase).append(f"! {printable(error, 300)}", style="red"))
     if not lines:
-        said = " ".join(turn.text.split())[:160] or "(no reply)"
-        lines.append(Text(f"{phase.upper():4} {said}", style="dim", no_wrap=True, overflow="ellipsis"))
+        lines.append(_line(phase).append(printable(turn.text, 160) or "(no reply)", style="dim"))
     return lines
+
+
+def _line(phase: Phase) -> Text:
+    text = Text(no_wrap=True, overflow="ellipsis")
+    return text.append(f"{phase.upper():4} ", style="dim")
 
 
 class Steps:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import difflib
 import functools
+import http.client
 import json
 import logging
 import os
@@ -163,7 +164,7 @@ class LiteLLM:
 
     def _failure(self, error: Exception, attempt: int) -> ModelError | None:
         """What to tell a person about `error`, or None when another attempt is worth it."""
-        said = scrub(_first_line(error), self._api_key)
+        said = _first_line(error, self._api_key)
         if _too_long(error):
             return ContextTooLong(f"{self.name}: the messages do not fit its context. The server said: {said}")
         status = getattr(error, "status_code", None)
@@ -196,7 +197,8 @@ _SECRET_NAME = re.compile(r"(_API_KEY|_KEY|_TOKEN|_SECRET|_PASSWORD)$")
 _SECRET_SHAPES = (
     re.compile(r"\b(sk|gsk|xai|hf|key|pk)[-_][A-Za-z0-9_\-*]{6,}"),
     re.compile(r"(?<=[Bb]earer )\S+"),
-    re.compile(r"(?<=[?&]key=)[^&\s]+"),
+    re.compile(r"(?i)(?<=key=)[^&\s]+"),
+    re.compile(r"(?i)(?<=token=)[^&\s]+"),
     re.compile(r"(?<=://)[^/\s@]+(?=@)"),
 )
 
@@ -299,11 +301,12 @@ def _retry_after(error: Exception) -> float | None:
         return None
 
 
-def _first_line(error: Exception) -> str:
-    """The start of an error's message: its class where it says nothing, at most 300 characters."""
+def _first_line(error: Exception, *secrets: str | None) -> str:
+    """The start of an error's message without keys: its class where it says nothing, at most 300 characters."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    line = " ".join(str(error).split()) or type(error).__name__
+    # Scrubbed before it is cut: half a key would not be known for one.
+    line = " ".join(scrub(str(error), *secrets).split()) or type(error).__name__
     return line if len(line) <= 300 else line[:297] + "..."
 
 
@@ -320,11 +323,16 @@ def _check_server(name: str, base: str, key: str | None) -> None:
     """Ask the server at `base` what it serves. Raises `ModelUnavailable` when that shows that `name` cannot work."""
     provider, _, model = name.partition("/")
     shown = scrub(base)
-    if urlsplit(base).scheme not in ("http", "https"):
+    try:
+        address = urlsplit(base)
+        usable = address.scheme in ("http", "https") and (address.port or 1) > 0 and not any(map(str.isspace, base))
+    except ValueError:
+        usable = False
+    if not usable:
         raise ModelUnavailable(f"{shown!r} is no address of a server: it should look like http://HOST:PORT/v1.")
     key = key or os.environ.get(f"{provider.upper()}_API_KEY")
     request = urllib.request.Request(f"{base}/models", headers={"Authorization": f"Bearer {key}"} if key else {})
-    local = urlsplit(base).hostname in ("localhost", "127.0.0.1", "::1")
+    local = address.hostname in ("localhost", "127.0.0.1", "::1")
     opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
     try:
         with opener.open(request, timeout=10) as response:
@@ -336,7 +344,7 @@ def _check_server(name: str, base: str, key: str | None) -> None:
                 f" It is taken from {provider.upper()}_API_KEY."
             ) from None
         return  # it is there; not every server lists what it serves
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:  # refused, timed out, or something that speaks no HTTP
         reason = scrub(str(getattr(error, "reason", error)))
         raise ModelUnavailable(
             f"{name}: no server answers at {shown} ({reason}). Start it first, or give its address with --api-base."

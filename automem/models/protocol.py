@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from automem.errors import UserError
+
 Message = dict[str, str]
 """One message of a conversation: ``{"role": "system" | "user" | "assistant", "content": text}``."""
 
@@ -55,7 +57,7 @@ class Reply:
     model: str
 
 
-class ModelError(Exception):
+class ModelError(UserError):
     """A model gave no reply. The message says what happened and what to do; it never holds a key."""
 
 
@@ -70,7 +72,7 @@ class ContextTooLong(ModelError):
     """The messages do not fit the model's context. Asking again does not help; asking for less does."""
 
 
-class UnknownModel(ModelError, ValueError):
+class UnknownModel(ModelError):
     """No model has this name. Raised before anything starts."""
 
 
