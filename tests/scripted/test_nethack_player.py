@@ -160,8 +160,8 @@ def test_close_to_death_it_prays_but_not_twice() -> None:
     reads = operations(play(asked))
     answers = ["0 lines" if name == "COUNT" else "no line" for name, _ in reads]
     assert action(play(replace(asked, turns=(("", tuple(answers)),)))) == "pray"
-    prayer = next(i for i, (_, args) in enumerate(reads) if args.endswith("pray"))
-    answers[prayer] = "Step 3, pray at 4,3 Dlvl:2 $:0 HP:2(12) Pw:1(1) AC:6 Xp:1/0 T:300: Are you sure? | "
+    prayer = next(i for i, (_, args) in enumerate(reads) if args.endswith("praying"))
+    answers[prayer] = "Step 3, y at 4,3 Dlvl:2 $:0 HP:2(12) Pw:1(1) AC:6 Xp:1/0 T:300: You begin praying to Tyr. | "
     assert action(play(replace(asked, turns=(("", tuple(answers)),)))) != "pray"
 
 

@@ -247,7 +247,9 @@ def _to_stairs(scene: Scene, ways: Reach) -> str | None:
 def _travelled(scene: Scene) -> bool:
     """The last travel led nowhere: walk instead."""
     recent = scene.past.recent
-    return scene.last == "wait" or sum(m.action == "wait" for m in recent[-4:]) >= 2
+    if scene.last is not None and (scene.last == "wait" or scene.last.isdigit()):
+        return True
+    return sum(m.action == "wait" for m in recent[-4:]) >= 2
 
 
 def _holes(scene: Scene) -> list[int]:

@@ -33,6 +33,7 @@ _STATE_LEVEL = re.compile(r"\bDlvl (\d+)")
 _STAIRS = re.compile(r"\bdown (\d+),(\d+)")
 _PRAYED = re.compile(r"\bprayed (\d+)")
 PLAN_MARK = "Boulder plan"
+PRAYING = "You begin praying"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,12 +181,11 @@ class Questions:
                 self._ask(f"<|SEARCH|>{log.name}|{PLAN_MARK}<|END|>", _take_plan)
 
     def prayers(self) -> None:
-        """Ask when the last prayer was."""
+        """Ask when the last prayer was: the message tells, where the log keeps messages."""
         for log in log_files(self.call)[:1]:
-            if "SEARCH" in self.can and log.name in self.call.listing and "{action}" in log.entry:
-                entry = log.entry
-                before = re.split(r"\{\w+\}", entry[: entry.index("{action}")])[-1]
-                self._ask(f"<|SEARCH|>{log.name}|{before.lstrip()}pray<|END|>", _take_prayers)
+            told = "{message}" in log.entry or "{observation}" in log.entry
+            if told and "SEARCH" in self.can and log.name in self.call.listing:
+                self._ask(f"<|SEARCH|>{log.name}|{PRAYING}<|END|>", _take_prayers)
 
     def visits(self, cells: Sequence[int], searched: bool = False) -> None:
         """Ask how often the log tells of these cells, or of searches there."""

@@ -28,6 +28,7 @@ def asks(screen: Screen) -> bool:
         not screen.here
         or "--More--" in message
         or "Where do you want to travel" in message
+        or "Pick up what" in message
     )
 
 

@@ -127,13 +127,16 @@ def _uncovered(cells: str, i: int) -> str:
 def _in_gap(cells: str, cost: list[int], i: int) -> bool:
     """A place between two walls may be a door, which the player standing in it hides.
 
-    Corridors meet a real door straight; where no straight way leads on, there is none.
+    Corridors meet a real door straight: where a way leads on aslant only, there is none.
     """
     if cells[i - 1] in "|-" and cells[i + 1] in "|-":
-        return bool(cost[i - WIDTH] and cost[i + WIDTH])
-    if cells[i - WIDTH] in "|-" and cells[i + WIDTH] in "|-":
-        return bool(cost[i - 1] and cost[i + 1])
-    return False
+        ahead, aside = WIDTH, 1
+    elif cells[i - WIDTH] in "|-" and cells[i + WIDTH] in "|-":
+        ahead, aside = 1, WIDTH
+    else:
+        return False
+    sides = (i - ahead, i + ahead)
+    return not any(not cost[side] and (cost[side - aside] or cost[side + aside]) for side in sides)
 
 
 def _look_beside(

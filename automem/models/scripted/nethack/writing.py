@@ -8,6 +8,7 @@ from automem.models.scripted.entries import form
 from automem.models.scripted.nethack import boulders
 from automem.models.scripted.nethack.notes import (
     PLAN_MARK,
+    PRAYING,
     Past,
     Questions,
     log_files,
@@ -122,7 +123,7 @@ def state(call: Call, screen: Screen, past: Past) -> str:
     if call.last_action == "search":
         searched[screen.at] = searched.get(screen.at, 0) + 1
     stairs = {i for i, shown in enumerate(read_terrain(screen).cells) if shown == ">"} | past.stairs
-    prayed = screen.turn if call.last_action in ("pray", "y") and "You feel" in screen.message else past.prayed
+    prayed = screen.turn if PRAYING in screen.message else past.prayed
     parts = [f"Dlvl {screen.level}", f"at {screen.x},{screen.y}"]
     if stairs:
         parts.append(" ".join(f"down {c % WIDTH},{c // WIDTH}" for c in sorted(stairs)[:3]))
