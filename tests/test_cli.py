@@ -6,14 +6,16 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from automem import cli
+from automem import cli, runs
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -70,9 +72,16 @@ def test_bad_input_is_one_message_and_code_2(automem: Command, tmp_path: Path, a
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_server_that_is_not_there_is_told_before_a_run_is_made(automem: Command, tmp_path: Path) -> None:
-    code, said = automem("eval", "crafter", "--model", "hosted_vllm/x", "--api-base", "http://127.0.0.1:9/v1")
-    assert code == 2 and "127.0.0.1:9" in said
+@pytest.mark.parametrize(
+    "address",
+    ["http://127.0.0.1:9/v1", "http://127.0.0.1:abc/v1", "http://[::1/v1", "http://127.0.0.1:9/ v1", "ftp://x"],
+)
+def test_a_server_that_is_not_there_is_told_before_a_run_is_made(
+    automem: Command, tmp_path: Path, address: str
+) -> None:
+    code, said = automem("eval", "crafter", "--model", "hosted_vllm/x", "--api-base", address)
+    assert code == 2 and ("127.0.0.1:9 " in said or "127.0.0.1:9/v1" in said or "write a URL" in said)
+    assert "Traceback" not in said
     assert not (tmp_path / "runs").exists()
 
 
@@ -148,6 +157,80 @@ def test_a_full_disk_is_one_message_and_the_run_can_be_resumed(tmp_path: Path) -
     )
     assert again.returncode == 0, again.stderr
     assert (folder / "summary.json").exists()
+
+
+def test_ctrl_c_stops_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
+    asked = ["eval", "crafter", "--model", "scripted", "--seeds", "7", "--steps", "5000", "--run", "first"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "automem.cli", *asked],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    steps = tmp_path / "runs/first/episodes/Crafter/seed-7/steps.jsonl.zst"
+    while not (steps.exists() and steps.stat().st_size > 5000):
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert f"automem {' '.join(asked)} --resume" in said and "Traceback" not in said
+    # Everything that it started is in its session, and none of it is left.
+    until = time.monotonic() + 10
+    while subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True).stdout:
+        assert time.monotonic() < until, "something that it started is still there"
+        time.sleep(0.05)
+
+
+def test_a_run_that_is_being_played_cannot_be_played_by_another(automem: Command, tmp_path: Path) -> None:
+    asked = ("eval", "crafter", "--model", "scripted", "--seeds", "7", "--steps", "3", "--run", "first")
+    assert automem(*asked)[0] == 0
+    with runs.load("first").exclusive():
+        code, said = automem(*asked, "--resume")
+    assert code == 2 and "another process is playing this run" in said
+
+
+def test_generated_and_official_levels_are_not_mixed(
+    automem: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("AUTOMEM_BOXOBAN_LEVELS", raising=False)
+    asked = (
+        "eval",
+        "MiniHack-Boxoban-Hard-v0",
+        "--model",
+        "scripted",
+        "--seeds",
+        "7",
+        "--steps",
+        "2",
+        "--run",
+        "first",
+    )
+    code, said = automem(*asked)
+    assert code == 0 and "levels: generated" in said
+    level = "##########\n" + "#        #\n" * 5 + "# $$$$   #\n# .... @ #\n#        #\n##########\n"
+    for folder in ("hard", "medium/train"):
+        (tmp_path / "levels" / folder).mkdir(parents=True)
+        (tmp_path / "levels" / folder / "000.txt").write_text(f"; 0\n{level}\n")
+    monkeypatch.setenv("AUTOMEM_BOXOBAN_LEVELS", str(tmp_path / "levels"))
+    code, said = automem(*asked, "--resume")
+    assert code == 2 and "official" in said and "generated" in said
+
+
+def test_a_damaged_run_does_not_hide_the_others(automem: Command, tmp_path: Path) -> None:
+    for name in ("good", "bad"):
+        asked = ("eval", "crafter", "--model", "scripted", "--seeds", "7", "--steps", "2", "--run", name)
+        assert automem(*asked)[0] == 0
+    (tmp_path / "runs" / "bad" / "summary.json").write_text("{")
+    code, said = automem("runs")
+    assert code == 0 and "good" in said and "damaged" in said
+    (tmp_path / "runs" / "bad" / "run.toml").write_bytes(b"\xff\xfe")
+    code, said = automem("runs")
+    assert code == 0 and "good" in said
 
 
 def test_play_prints_steps_and_keeps_the_run(automem: Command, tmp_path: Path) -> None:

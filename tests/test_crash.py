@@ -73,6 +73,7 @@ def test_killed_twenty_times_and_resumed_equals_never_killed(tmp_path: Path) -> 
     total = written(tmp_path / "runs" / "whole")
     chosen = random.Random(0)
     run = tmp_path / "runs" / "killed"
+    killed = 0
     for kill in range(KILLS):
         before = written(run)
         # A moment of its own for each kill: while it starts, or after so many more bytes of trace.
@@ -82,7 +83,8 @@ def test_killed_twenty_times_and_resumed_equals_never_killed(tmp_path: Path) -> 
             time.sleep(0.005)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        killed += process.wait() == -signal.SIGKILL
+    assert killed == KILLS, "the evaluation ended before it could be killed so often; give it more to do"
     assert start(tmp_path, *ASKED, "--run", "killed", "--resume").wait(600) == 0
     assert summary(run) == summary(tmp_path / "runs" / "whole")
     assert played(run) == played(tmp_path / "runs" / "whole")

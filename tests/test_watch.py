@@ -14,7 +14,7 @@ from automem.game_pool import GamePool
 from automem.memory import FileSpec, Memory
 from automem.ops import Op
 from automem.records import Executed, Prompt, StepRecord, Turn
-from automem.watch import Watch, screen_text
+from automem.watch import Watch, screen_text, turn_lines
 
 
 def turn(*labels: str, text: str = "", errors: tuple[str, ...] = ()) -> Turn:
@@ -61,6 +61,16 @@ def test_the_newest_operations_and_the_folder_are_in_view(tmp_path: Path, height
     ):
         assert expected in seen, expected
     assert "TAIL file1 |" not in seen
+
+
+def test_escape_sequences_of_a_model_do_not_reach_the_terminal() -> None:
+    evil = "\x1b]0;owned\x1b\\ \x1b[2J \x9b31m \x07"
+    for line in turn_lines("plan", turn(text=evil)) + turn_lines("plan", turn(errors=(evil,))):
+        assert not any(c in line.plain for c in "\x1b\x9b\x07")
+    console = Console(file=io.StringIO(), force_terminal=True, color_system=None)
+    with console.capture() as shown:
+        console.print(*turn_lines("plan", turn("TAIL [red]a[/nosuch] | 1")))
+    assert "TAIL [red]a[/nosuch] | 1" in shown.get()
 
 
 def test_colours_reach_the_terminal() -> None:
