@@ -66,6 +66,7 @@ class _Worker:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            process_group=0,  # Ctrl-C is for us; it ends when we hang up
         )
         theirs.close()
         ours.setblocking(False)

@@ -11,7 +11,6 @@ that a model wrote is unpickled.
 from __future__ import annotations
 
 import pickle
-import signal
 import socket
 import struct
 import sys
@@ -65,8 +64,6 @@ def _answer(playing: dict[int, games.Game], number: int, verb: str, arguments: t
 
 def main() -> None:
     """Serve the socket whose number is the first argument."""
-    # Ctrl-C is for the parent, which then closes the socket.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with socket.socket(fileno=int(sys.argv[1])) as inherited:
         serve(inherited)
 

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from automem.models.protocol import Message, ModelUnavailable, Reply
@@ -50,9 +50,9 @@ class Scripted:
             await self.ready()
             assert self._pool is not None
             try:
-                text = await asyncio.get_running_loop().run_in_executor(self._pool, play, list(messages))
+                text = await asyncio.wrap_future(_submit(self._pool, list(messages)))
             except BrokenProcessPool as error:
-                raise ModelUnavailable("a process of the scripted player was ended from outside; resume the run") from error
+                raise ModelUnavailable("a process of the scripted player was ended from outside; resume") from error
         else:
             text = play(messages)
         read = sum(len(message["content"]) for message in messages)
@@ -65,9 +65,17 @@ class Scripted:
             pool.shutdown(wait=True, cancel_futures=True)
 
 
+def _submit(pool: ProcessPoolExecutor, messages: list[Message]) -> Future[str]:
+    """Ask the pool. It may start a process now, which must not hear Ctrl-C: that is for the parent."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return pool.submit(play, messages)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end_with(parent: int) -> None:
-    """In a new process: end when the parent does, however it does, and leave Ctrl-C to it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a new process: end when the parent does, however it does."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
