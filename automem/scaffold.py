@@ -40,7 +40,9 @@ ENTRY_FIELDS: Mapping[str, str] = {
     "facing": "what the player faces",
     "what": "the thing at x, y (maps)",
     "block": "the block of a map that x, y lie in",
-    "level": "the dungeon level",
+    "level": "the dungeon level (NetHack, MiniHack)",
+    "achieved": "achievements reached so far (Crafter)",
+    "planted": "saplings, with place and step (Crafter)",
 }
 """What `entry` and `key` may name in braces. An LLM reads an entry as an example of how to
 write; the `scripted` player fills it in."""
