@@ -1,8 +1,8 @@
 """How well the scripted player does at Crafter, and how much of it is memory.
 
-    python benchmarks/scripted_crafter.py                           v0: seeds 42 to 81, memory kept and emptied, R = 2000, 8000
-    python benchmarks/scripted_crafter.py --scaffold crafter/v1     another scaffold, paired with v0
-    python benchmarks/scripted_crafter.py --seeds 1000..1009 --steps 300
+python benchmarks/scripted_crafter.py                           v0: seeds 42 to 81, memory kept and emptied, R = 2000, 8000
+python benchmarks/scripted_crafter.py --scaffold crafter/v1     another scaffold, paired with v0
+python benchmarks/scripted_crafter.py --seeds 1000..1009 --steps 300
 """
 
 from __future__ import annotations

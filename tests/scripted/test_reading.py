@@ -140,7 +140,9 @@ def test_the_same_messages_give_the_same_text_in_another_process():
     )
     import json
 
-    asked = [conversation(phase, observation=OBSERVATION, step=step) for phase in ("log", "plan") for step in (0, 1, 40)]
+    asked = [
+        conversation(phase, observation=OBSERVATION, step=step) for phase in ("log", "plan") for step in (0, 1, 40)
+    ]
     answered = []
     for seed in ("0", "1", "77"):
         run = subprocess.run(

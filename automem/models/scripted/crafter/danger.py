@@ -33,9 +33,9 @@ def _wall_off(belief: Belief) -> str | None:
     health = belief.scene.vitals.get("health", 9)
     for kind, most, weak in (("skeleton", 5, 6), ("arrow", 4, 6), ("zombie", 3, 4)):
         sight = belief.scene.nearest(kind)
-        if sight and 2 <= sight.distance <= most and health <= weak and belief.facing == _straight(sight):
-            if _clear(belief, sight):
-                return "Place Stone"
+        in_line = sight and 2 <= sight.distance <= most and belief.facing == _straight(sight)
+        if sight and in_line and health <= weak and _clear(belief, sight):
+            return "Place Stone"
     return None
 
 

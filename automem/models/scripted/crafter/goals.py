@@ -56,7 +56,7 @@ def wishes(belief: Belief) -> list[Wish]:
     tools_left = 2 * (3 - min(pickaxe, sword)) - (1 if pickaxe != sword else 0)
     wood_goal = min(9, tools_left + (2 if "table" not in _in_reach(belief) else 0) + 1)
     if wood < wood_goal and tools_left:
-        want("tree", 2.6 if pickaxe == 0 else 1.3 if wood < 2 else 0.5)
+        want("tree", 2.6 if pickaxe == 0 else 1.6 if wood < 2 else 0.6)
     if pickaxe >= 1:
         tools = (pickaxe < 2) + (sword < 2)
         furnace = 0 if "place_furnace" in done and "furnace" in _in_reach(belief) else 4

@@ -57,7 +57,7 @@ class Ground:
             # No turn is needed; and whoever keeps going does not waver between two ways as good.
             i = CENTRE + facing[0] * SIDE + facing[1]
             self.costs[i] = max(1, self.costs[i] - 2) if self.costs[i] < NEVER else NEVER
-        self.far, self._came = _search(self.costs)
+        self.far, self.came = _search(self.costs)
 
     def keep_to_rock(self, inside: Collection[Cell]) -> None:
         """Leave only ways that open no way in: through a closed room and rock with rock all around it."""
@@ -68,7 +68,7 @@ class Ground:
                 continue
             if there & (WALKABLE | BIT["water"] | BIT["lava"]) or not all(shut[i + delta] for delta, _ in STEPS):
                 self.costs[i] = NEVER
-        self.far, self._came = _search(self.costs)
+        self.far, self.came = _search(self.costs)
 
     def index(self, x: int, y: int) -> int | None:
         """Position of a cell in the flat lists, or None when it is further than `REACH` away."""
@@ -98,8 +98,8 @@ class Ground:
         i = self.index(x, y)
         if i is None or i == CENTRE or self.far[i] >= NEVER:
             return None
-        while self._came[i] != CENTRE:
-            i = self._came[i]
+        while self.came[i] != CENTRE:
+            i = self.came[i]
         return next(step for delta, step in STEPS if CENTRE + delta == i)
 
     def step_beside(self, x: int, y: int) -> tuple[int, int] | None:
@@ -182,7 +182,7 @@ def _single(material: str, tools: frozenset[str]) -> int:
         return 8 if "stone" in tools and "wood_pickaxe" in tools else NEVER
     needed = COLLECT.get(material)
     if needed is not None and tools.issuperset(needed):
-        return 5
+        return 6  # turn, clear, step
     return NEVER
 
 

@@ -101,9 +101,10 @@ def _things(call: Call, shelf: Shelf, memory: Memory, belief: Belief, marked: bo
                 elif name in _SOME and not _crowded(written.get(name, ()), cell):
                     written.setdefault(name, []).append(cell)
                     changes.append((2, abs(dx) + abs(dy), cell, name))
-    if not _crowded(
-        [c for name in ("ground", "grass", "path", "sand") for c in written.get(name, ())], (x0, y0), 2, 1
-    ) and not marked:
+    if (
+        not _crowded([c for name in ("ground", "grass", "path", "sand") for c in written.get(name, ())], (x0, y0), 2, 1)
+        and not marked
+    ):
         changes.append((3, 0, (x0, y0), "ground"))
     changes.sort()
     operations = [_thing_entry(call, shelf, cell, what, belief.step) for _, _, cell, what in changes[:MOST_THINGS]]

@@ -281,9 +281,7 @@ def _blocks(call: Call, shelf: Shelf) -> list[tuple[int, int, int]]:
         return []
     found = [shelf.name.read(name) for name in call.listing]
     side = shelf.file.block
-    return [
-        (int(x) * side, int(y) * side, side) for fields in found if fields for x, y in [fields["block"].split("_")]
-    ]
+    return [(int(x) * side, int(y) * side, side) for fields in found if fields for x, y in [fields["block"].split("_")]]
 
 
 def _belongs(shelf: Shelf, name: str) -> bool:

@@ -17,7 +17,9 @@ TOLD_BY = {
     "Sleep": "wake_up",
 }
 """Actions whose entries in a log tell that an achievement was reached."""
-_UNTOLD = frozenset({*TOLD_BY.values(), "collect_drink", "eat_cow", "defeat_zombie", "defeat_skeleton", "collect_sapling"})
+_UNTOLD = frozenset(
+    {*TOLD_BY.values(), "collect_drink", "eat_cow", "defeat_zombie", "defeat_skeleton", "collect_sapling"}
+)
 """Achievements that what is carried does not show."""
 EARLY = 60
 """Up to this step what nothing tells is taken as not reached, later as reached."""
@@ -83,7 +85,8 @@ def _follow(call: Call, memory: Memory, world: World, now: Scene, start: bool) -
                 track.advance(memo.action, memo.scene)
             looks.append((memo.step, track.x, track.y, memo, track.facing))
         newest = run[-1].step if run else None
-    arrived = newest == call.step if newest is not None else call.phase == "plan" and (bool(placed) or bool(memory.marker))
+    kept_current = bool(placed) or memory.marker is not None
+    arrived = newest == call.step if newest is not None else call.phase == "plan" and kept_current
     if arrived or call.last_action is None:
         track.look(now)
     elif placed or memory.marker or looks or start:
@@ -146,9 +149,9 @@ def achievements_shown(before: Scene | None, action: str | None, after: Scene) -
             found.add("eat_cow")
         if before.sleeping and not after.sleeping and after.vitals.get("energy") == 9:
             found.add("wake_up")
-        if action == "Do" and before.ahead in ("zombie", "skeleton") and after.ahead != before.ahead:
-            if _far(after, before.ahead):
-                found.add(f"defeat_{before.ahead}")
+        struck = action == "Do" and before.ahead in ("zombie", "skeleton")
+        if struck and after.ahead != before.ahead and _far(after, before.ahead):
+            found.add(f"defeat_{before.ahead}")
     placed = {"Place Stone": "stone", "Place Table": "table", "Place Furnace": "furnace", "Place Plant": "plant"}
     if action in placed and after.ahead == placed[action]:
         found.add(f"place_{placed[action]}")

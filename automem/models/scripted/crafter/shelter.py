@@ -80,7 +80,7 @@ def best_shelter(
         for ay in range(-reach - 1, reach + 1):
             corner = CENTRE + ax * SIDE + ay
             for number, (cells, walls) in enumerate(_PLANS):
-                way = min([far[corner + cell] for cell in cells])
+                way, door = min([(far[corner + cell], corner + cell) for cell in cells])
                 cost = way // 2 + (len(cells) == 4)
                 if way >= NEVER or (best is not None and cost >= best[0]):
                     continue
@@ -89,6 +89,11 @@ def best_shelter(
                     continue
                 dug, gaps = measured
                 cost += 2 * dug + 3 * gaps
+                if door != CENTRE:
+                    # Whoever comes in leaves an opening behind, which has to be faced from inside.
+                    if 2 * door - ground.came[door] - corner not in cells:
+                        continue
+                    cost += 4
                 if gaps <= stones + dug and (best is None or cost < best[0]):
                     best = (cost, corner, number)
     if best is None:
