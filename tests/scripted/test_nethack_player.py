@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -179,6 +180,18 @@ def test_it_knows_stairs_under_its_feet_from_its_notes_only() -> None:
     assert action(play(replace(asked, turns=(("", tuple(answers)),)))) == "down"
     answers = ["" if name == "TAIL" else "0 lines" for name, _ in reads]
     assert action(play(replace(asked, turns=(("", tuple(answers)),)))) != "down"
+
+
+def test_one_reply_is_kept_for_the_action(tmp_path: Path) -> None:
+    source = Path(__file__).parent.parent.parent / "scaffolds" / "nethack" / "v0"
+    scaffold = shutil.copytree(source, tmp_path / "short")
+    toml = scaffold / "scaffold.toml"
+    toml.write_text(toml.read_text("utf-8").replace("plan_turns = 5", "plan_turns = 2"), "utf-8")
+    asked = play_game("NetHackChallenge-v0", 1001, 150, str(scaffold)).asked
+    plans = [messages for messages, _ in asked if "# PLAN" in messages[1]["content"]]
+    acted = [text for _, text in asked if "<|ACTION|>" in text]
+    assert len(acted) == 150
+    assert max(len(messages) for messages in plans) <= 4
 
 
 @pytest.mark.slow

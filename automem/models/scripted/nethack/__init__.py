@@ -5,7 +5,7 @@ from __future__ import annotations
 from automem.models.scripted.nethack import boulders
 from automem.models.scripted.nethack.dungeon import decide, urgent, ways_down
 from automem.models.scripted.nethack.exploring import search_spots, unvisited
-from automem.models.scripted.nethack.notes import Past, Questions, keeps_stairs, log_files, pinned_past, state_files
+from automem.models.scripted.nethack.notes import Past, Questions, keeps_stairs, log_files, pinned_past, replies, state_files
 from automem.models.scripted.nethack.scene import Scene
 from automem.models.scripted.nethack.screen import Screen, actions_in, read_screen
 from automem.models.scripted.nethack.terrain import read_terrain
@@ -32,7 +32,7 @@ def _plan(call: Call, screen: Screen) -> str:
     past = Past(sees_stairs=keeps_stairs(call))
     pinned_past(call, screen, past)
     scene = Scene(screen, terrain, actions, call.last_action, past, call.step)
-    for turn in range(READ_TURNS):
+    for turn in range(replies(call, READ_TURNS + 1) - 1):  # one reply is kept for the action
         questions = _questions(turn, call, scene)
         if not questions.operations:
             break
