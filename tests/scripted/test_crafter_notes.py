@@ -32,9 +32,7 @@ SCHEMAS: dict[str, tuple[MemoryFile, ...]] = {
         MemoryFile(name="recent.txt", kind="log", entry=TRAIL, pin=True, max_lines=8),
     ),
     "log and map": (
-        MemoryFile(
-            name="trail.txt", kind="log", entry="{step}: {action}, {status}, {seen}, at {x},{y} facing {facing}"
-        ),
+        MemoryFile(name="trail.txt", kind="log", entry="{step}: {action}, {status}, {seen}, at {x},{y} {facing}"),
         MemoryFile(name="map.txt", kind="map", key="{x} {y}", entry="{what} (step {step})"),
     ),
 }

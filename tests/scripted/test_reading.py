@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -138,8 +139,6 @@ def test_the_same_messages_give_the_same_text_in_another_process():
         "import sys, json; from automem.models.scripted import play\n"
         "print(json.dumps([play(m) for m in json.load(sys.stdin)]))"
     )
-    import json
-
     asked = [
         conversation(phase, observation=OBSERVATION, step=step) for phase in ("log", "plan") for step in (0, 1, 40)
     ]

@@ -6,7 +6,7 @@ of the past is what it wrote to memory and reads back. Not an LLM, and never pre
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from automem.models.scripted.reading import Call, read_call
 
@@ -27,7 +27,7 @@ def play(messages: Sequence[Mapping[str, str]]) -> str:
         return _LOG_NOTHING if call.phase == "log" else f"<|ACTION|>{_first_action(call)}<|END|>"
 
 
-def _player(call: Call):
+def _player(call: Call) -> Callable[[Call], str]:
     if "You see" in call.observation and "Your status:" in call.observation:
         from automem.models.scripted import crafter
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from automem.models.scripted.crafter.belief import Belief
 from automem.models.scripted.crafter.recall import ASLEEP, ME, Memory, Operation, material_of, needs_marker
 from automem.models.scripted.crafter.rules import BIT, MATERIALS, NAME, REACH, WALKABLE
@@ -109,8 +111,8 @@ def _things(call: Call, shelf: Shelf, memory: Memory, belief: Belief, marked: bo
     changes.sort()
     operations = [_thing_entry(call, shelf, cell, what, belief.step) for _, _, cell, what in changes[:MOST_THINGS]]
     if marked:
-        if memory.marker and memory.marker.place != (x0, y0):
-            operations.append(_thing_entry(call, shelf, memory.marker.place, "ground", belief.step))
+        if memory.marker and memory.marker[0] != (x0, y0):
+            operations.append(_thing_entry(call, shelf, memory.marker[0], "ground", belief.step))
         me = f"{ME} facing {belief.track.facing or 'unknown'}, sees {short_seen(belief.scene)}"
         me += ASLEEP if belief.scene.sleeping else ""
         if memory.things.get((x0, y0)) != me:
@@ -124,7 +126,7 @@ def _what(name: str, cell: Cell, belief: Belief) -> str:
     return name
 
 
-def _crowded(cells, cell: Cell, reach: int = 2, most: int = 2) -> bool:
+def _crowded(cells: Iterable[Cell], cell: Cell, reach: int = 2, most: int = 2) -> bool:
     """Whether enough of a kind is written down near a cell."""
     x, y = cell
     return sum(abs(cx - x) + abs(cy - y) <= reach for cx, cy in cells) >= most

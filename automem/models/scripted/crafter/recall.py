@@ -8,6 +8,7 @@ thing which is needed but not in sight.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from automem.models.scripted.crafter.rules import MATERIALS, MOVES
@@ -27,6 +28,8 @@ ASLEEP = ", asleep"
 ASLEEP_STATUS = "h9 f9 d9 e0 asleep"
 
 Operation = tuple[str, ...]
+Ask = Callable[..., str | None]
+"""Takes an operation; returns its answer, or None and notes that it is wanted."""
 _TRUNCATED = re.compile(r"\[the newest|\[part of|\[the end")
 _MARKER = re.compile(rf"{ME} facing (\w+), sees (.*)$")
 _SINCE = re.compile(r"plant since (\d+)$")
@@ -56,7 +59,7 @@ class Memory:
         moves_since: step from which on every move is among the memos.
         achieved: achievements written down; None where nothing says.
         planted: cell -> step.
-        marker: the player itself, as a map of things holds it where nothing else does.
+        marker: the player's place, facing and what it saw, as a map of things holds it where nothing else does.
     """
 
     memos: list[Memo] = field(default_factory=list)
@@ -67,7 +70,7 @@ class Memory:
     moves_since: int | None = None
     achieved: frozenset[str] | None = None
     planted: dict[Cell, int] = field(default_factory=dict)
-    marker: Memo | None = None
+    marker: tuple[Cell, str | None, Scene] | None = None
 
     @property
     def newest(self) -> Memo | None:
@@ -123,13 +126,13 @@ def _place(memory: Memory) -> Cell | None:
     newest = memory.newest
     if newest is not None:
         return newest.place
-    return memory.marker.place if memory.marker else None
+    return memory.marker[0] if memory.marker else None
 
 
 # Trails and states.
 
 
-def _step_texts(call: Call, shelf: Shelf, memory: Memory, ask) -> list[str]:
+def _step_texts(call: Call, shelf: Shelf, memory: Memory, ask: Ask) -> list[str]:
     name = shelf.file.name
     if name in call.pinned:
         return [call.pinned[name]]
@@ -232,7 +235,7 @@ def lacking(scene: Scene) -> list[str]:
     return wanted[:2]
 
 
-def _count_actions(call: Call, known: tuple[Shelf, ...], memory: Memory, ask) -> None:
+def _count_actions(call: Call, known: tuple[Shelf, ...], memory: Memory, ask: Ask) -> None:
     """How often telling actions are written down."""
     if memory.achieved is not None:
         return
@@ -257,7 +260,7 @@ def _around(shelf: Shelf, action: str) -> str:
 # Things.
 
 
-def _find_marker(call: Call, shelf: Shelf, memory: Memory, ask) -> None:
+def _find_marker(call: Call, shelf: Shelf, memory: Memory, ask: Ask) -> None:
     names = [name for name in call.listing if _belongs(shelf, name)]
     if not names:
         return
@@ -266,12 +269,13 @@ def _find_marker(call: Call, shelf: Shelf, memory: Memory, ask) -> None:
         if shelf.in_blocks:
             line = line.partition(": ")[2]
         fields = shelf.line.read(line)
-        found = fields and _MARKER.search(fields["what"])
-        if found:
-            memory.marker = Memo(
-                place=(int(fields["x"]), int(fields["y"])),
-                facing=found[1] if found[1] != "unknown" else None,
-                scene=scene_of(found[2].removesuffix(ASLEEP), ASLEEP_STATUS if found[2].endswith(ASLEEP) else ""),
+        found = _MARKER.search(fields["what"]) if fields else None
+        if fields and found:
+            asleep = found[2].endswith(ASLEEP)
+            memory.marker = (
+                (int(fields["x"]), int(fields["y"])),
+                found[1] if found[1] != "unknown" else None,
+                scene_of(found[2].removesuffix(ASLEEP), ASLEEP_STATUS if asleep else ""),
             )
 
 
@@ -288,7 +292,7 @@ def _belongs(shelf: Shelf, name: str) -> bool:
     return shelf.name.read(name) is not None
 
 
-def _thing_texts(call: Call, shelf: Shelf, ask, around: Cell | None, pending: bool) -> list[tuple[str, str]]:
+def _thing_texts(call: Call, shelf: Shelf, ask: Ask, around: Cell | None, pending: bool) -> list[tuple[str, str]]:
     """(file, text) for the parts of a things file that matter here."""
     texts: list[tuple[str, str | None]] = []
     if shelf.in_blocks:

@@ -59,30 +59,30 @@ def _put(world: World, cell: Cell, what: str) -> None:
 
 def _follow(call: Call, memory: Memory, world: World, now: Scene, start: bool) -> tuple[Track, list[Look]]:
     """Replay what was written down, then what is seen now."""
-    placed = [memo for memo in memory.memos if memo.place is not None]
+    placed = [(memo, memo.place) for memo in memory.memos if memo.place is not None]
     looks: list[Look] = []
     track = Track(world, 0, 0, START_FACING if start else None)
     if placed:
-        for memo in placed:
+        for memo, (x, y) in placed:
             if memo.scene is not None:
-                world.see(*memo.place, memo.scene, memo.facing or _moved_facing(memo))
-            looks.append((memo.step, *memo.place, memo, memo.facing))
-        last = placed[-1]
-        track.x, track.y = last.place
+                world.see(x, y, memo.scene, memo.facing or _moved_facing(memo))
+            looks.append((memo.step, x, y, memo, memo.facing))
+        last, (track.x, track.y) = placed[-1]
         track.facing = last.facing or _moved_facing(last)
         track.scene = last.scene
         newest = last.step
     elif memory.marker is not None:
-        track.place(*memory.marker.place, memory.marker.facing, memory.marker.scene)
+        (x, y), facing, scene = memory.marker
+        track.place(x, y, facing, scene)
         newest = None
     else:
         run = _run(memory, call.step)
         for i, memo in enumerate(run):
             if i == 0:
                 track.facing = _moved_facing(memo) or (START_FACING if memo.step == 0 else None)
-                track.look(memo.scene)
+                track.look(memo.scene or Scene())
             else:
-                track.advance(memo.action, memo.scene)
+                track.advance(memo.action, memo.scene or Scene())
             looks.append((memo.step, track.x, track.y, memo, track.facing))
         newest = run[-1].step if run else None
     kept_current = bool(placed) or memory.marker is not None
@@ -101,12 +101,13 @@ def _run(memory: Memory, step: int) -> list[Memo]:
     """The remembered scenes up to this step or the one before, back to where a move may be missing."""
     by_step = {memo.step: memo for memo in memory.memos if memo.step is not None and memo.scene is not None}
     run: list[Memo] = []
+    after = step
     for known in sorted(by_step, reverse=True):
-        after = run[-1].step if run else step
         complete = memory.moves_since is not None and known >= memory.moves_since
         if known < after - 1 and not complete:
             break
         run.append(by_step[known])
+        after = known
     return run[::-1]
 
 

@@ -100,13 +100,13 @@ def best_shelter(
         return None
     cost, corner, number = best
     room = frozenset(ground.cell(corner + cell) for cell in _PLANS[number][0])
-    gaps = tuple(
+    openings = tuple(
         ((x, y), (dx, dy))
         for x, y in sorted(room)
         for dx, dy in DIRECTIONS.values()
         if (x + dx, y + dy) not in room and world.at(x + dx, y + dy) & passable
     )
-    return Shelter(room, gaps, cost, len(gaps))
+    return Shelter(room, openings, cost, len(openings))
 
 
 def _measure(
