@@ -168,6 +168,16 @@ def test_without_operations_it_plays_on(monkeypatch):
     assert episode.steps == 40 and episode.progression > 0
 
 
+def test_one_reply_is_kept_for_the_action(monkeypatch):
+    scaffold = with_files(SCHEMAS["compact"])
+    limits = scaffold.schema.limits.model_copy(update={"log_turns": 1, "plan_turns": 1})
+    scaffold = replace(scaffold, schema=scaffold.schema.model_copy(update={"limits": limits}))
+    episode, memory, _ = play(monkeypatch, scaffold, steps=30)
+    assert episode.calls == 2 * episode.steps - 1
+    assert len(memory.read("trail.txt").splitlines()) == 29
+    assert episode.progression > 0
+
+
 def test_compact_fields_lose_nothing():
     text = (
         "You are sleeping, and will not be able take actions until energy is full.\n\n\n\nYou see:\n"

@@ -73,6 +73,15 @@ def test_results_are_paired_with_the_operations_that_asked_for_them():
     assert answers(call) == {("TAIL", "map_notes.txt", "2"): quoted, ("SEARCH", "map_notes.txt", "a | b"): "found"}
 
 
+def test_replies_that_are_left_are_known_where_something_says_so():
+    assert read_call(conversation("plan")).replies_left is None
+    answered = blocks.results([("READ map_notes.txt", "9 replies")]) + "\n1 reply left in PLAN."
+    assert read_call(conversation("plan", ("<|READ|>map_notes.txt<|END|>", answered))).replies_left == 1
+    ruled = conversation("plan", ("<|READ|>map_notes.txt<|END|>", blocks.results([("READ map_notes.txt", "x")])))
+    ruled[0]["content"] += "\n2. PLAN: read memory, then commit to one action, in 5 replies at most."
+    assert read_call(ruled).replies_left == 4
+
+
 def test_written_operations_are_read_as_they_were_meant():
     operations = [("APPEND", "notes.txt", "x | y"), ("UPSERT", "map.txt", "1,-2", "tree")]
     parsed = parse(write_ops(operations), LOG)

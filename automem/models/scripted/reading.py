@@ -61,6 +61,7 @@ class Call:
         listing: file name -> (lines, bytes) of the memory folder when the phase began.
         pinned: file name -> contents, for files that the prompt shows.
         turns: earlier turns of this phase: the text written, and the results in order.
+        replies_left: replies that the phase still allows, this one included; None where nothing says.
     """
 
     phase: str
@@ -71,6 +72,7 @@ class Call:
     listing: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     pinned: Mapping[str, str] = field(default_factory=dict)
     turns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    replies_left: int | None = None
 
 
 @lru_cache(maxsize=64)
@@ -101,8 +103,9 @@ def read_call(messages: Sequence[Mapping[str, str]]) -> Call:
     turns = tuple(
         (messages[i]["content"], _read_results(messages[i + 1]["content"])) for i in range(2, len(messages) - 1, 2)
     )
+    phase = "log" if "<|DONE|>" in after else "plan"
     return Call(
-        phase="log" if "<|DONE|>" in after else "plan",
+        phase=phase,
         step=int(start[1]),
         last_action=None if start[2] == NO_ACTION else start[2],
         observation=prompt[start.end() : end].rstrip("\n"),
@@ -110,7 +113,18 @@ def read_call(messages: Sequence[Mapping[str, str]]) -> Call:
         listing={name: (int(lines), int(size)) for name, lines, size in _LISTED.findall(around)},
         pinned=dict(_PINNED.findall(around)),
         turns=turns,
+        replies_left=_replies_left(phase, messages, after),
     )
+
+
+def _replies_left(phase: str, messages: Sequence[Mapping[str, str]], after: str) -> int | None:
+    """From the newest message; else from the rules in the system message, less what was used up."""
+    newest = after if len(messages) < 4 else messages[-1]["content"].rpartition("--- end of results ---")[2]
+    said = _REPLIES.findall(newest)
+    if said:
+        return int(said[-1])
+    rule = re.search(rf"{phase.upper()}\b[^\n]*?(\d{{1,3}}) repl", messages[0]["content"])
+    return int(rule[1]) - (len(messages) - 2) // 2 if rule else None
 
 
 def _read_results(text: str) -> tuple[str, ...]:
@@ -130,6 +144,7 @@ def _read_results(text: str) -> tuple[str, ...]:
 
 
 _WRITTEN = re.compile(r"<\|([A-Z][A-Z_]*)\|>(.*?)<\|END\|>", re.S)
+_REPLIES = re.compile(r"(\d{1,3}) repl(?:y|ies)\b")
 _BARS = {"READ": 0, "CREATE": 0, "UPSERT": 2}
 """Bars between the arguments of an operation, where it is not one; further bars belong to the last argument."""
 _READ_LIMIT = re.compile(r"at most (\d+) characters")

@@ -23,6 +23,8 @@ LONG_WINDOW = 24
 """Steps of a trail with places."""
 LOG_WINDOW = 5
 """Steps that are enough to reckon one more."""
+MOST_READS = 3
+"""Replies of a phase that may be spent on reading."""
 ME = "player"
 ASLEEP = ", asleep"
 ASLEEP_STATUS = "h9 f9 d9 e0 asleep"
@@ -119,7 +121,9 @@ def read_memory(call: Call) -> tuple[Memory, list[Operation]]:
             memory.visited += _blocks(call, shelf)
             for name, text in _thing_texts(call, shelf, ask, around, pending_place):
                 _take_things(memory, shelf, name, text)
-    return memory, wanted if len(call.turns) < 3 else []
+    # One reply is kept for what the phase is for.
+    may_ask = len(call.turns) < MOST_READS and (call.replies_left is None or call.replies_left > 1)
+    return memory, wanted if may_ask else []
 
 
 def _place(memory: Memory) -> Cell | None:
