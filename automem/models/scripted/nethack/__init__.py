@@ -5,7 +5,15 @@ from __future__ import annotations
 from automem.models.scripted.nethack import boulders
 from automem.models.scripted.nethack.dungeon import decide, urgent, ways_down
 from automem.models.scripted.nethack.exploring import search_spots, unvisited
-from automem.models.scripted.nethack.notes import Past, Questions, keeps_stairs, log_files, pinned_past, replies, state_files
+from automem.models.scripted.nethack.notes import (
+    Past,
+    Questions,
+    keeps_stairs,
+    log_files,
+    pinned_past,
+    replies,
+    state_files,
+)
 from automem.models.scripted.nethack.scene import Scene
 from automem.models.scripted.nethack.screen import Screen, actions_in, read_screen
 from automem.models.scripted.nethack.terrain import read_terrain
