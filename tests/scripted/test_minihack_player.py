@@ -6,7 +6,7 @@ import pytest
 
 from automem.models.scripted.nethack import boulders
 from automem.models.scripted.nethack.screen import read_screen
-from tests.scripted.hack_prompts import Played, play_game
+from tests.scripted.hack_prompts import Played, observation, play_game
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,14 @@ def test_boulders_are_pushed_by_a_plan_that_is_written_down() -> None:
     played = play_game("MiniHack-Boxoban-Medium-v0", 1001, 100)
     assert played.progression == 1.0
     assert boulders.next_move(played.memory.read("plan.txt"), 2, _at(played, 2)) is not None
+
+
+def test_a_fountain_that_the_first_push_covered_is_remembered() -> None:
+    before = ["#######", "#.....#", "#.{`@.#", "#..`..#", "#..{..#", "#######"]
+    after = ["#######", "#.....#", "#.`@..#", "#..`..#", "#..{..#", "#######"]
+    start, then = (read_screen(observation(rows, x, 3)) for rows, x in ((before, 4), (after, 3)))
+    assert boulders.first_move(start) == "west"
+    assert boulders.make_plan(1, then, "west") == "from step 1 at 3,3: S"
 
 
 def _at(played: Played, step: int):

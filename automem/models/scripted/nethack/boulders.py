@@ -15,6 +15,8 @@ from automem.models.scripted.nethack.screen import DIRECTIONS, FIRST_ROW, LAST_R
 BUDGET = 15_000
 """Positions that the search may expand for one plan."""
 
+Level = tuple[frozenset[Cell], frozenset[Cell], frozenset[Cell], Cell]
+
 _LETTERS = {"N": "north", "E": "east", "S": "south", "W": "west"}
 _PLAN = re.compile(r"from step (\d+) at (\d+),(\d+): ([NESW]+|none)")
 
@@ -25,15 +27,38 @@ def is_boxoban(screen: Screen) -> bool:
     return text.count("`") >= 2 and text.count("#") >= 12 and "|" not in text and "-" not in text
 
 
-def make_plan(step: int, screen: Screen) -> str | None:
-    """All moves to the solution as a line of text; "none" where none was found."""
+def make_plan(step: int, screen: Screen, last: str | None = None) -> str | None:
+    """All moves to the solution as a line of text; "none" where none was found.
+
+    Args:
+        last: the action before this screen. After the very first move it tells what that move
+            covered: the player stands on a fountain, or pushed a boulder onto one.
+    """
     level = read_level(screen)
     if level is None:
         return None
     floor, boxes, goals, player = level
-    moves = _solve(floor, boxes, goals, player)
+    moves = _second_half(level, last) if step == 1 else None
+    moves = moves or _solve(floor, boxes, goals, player)
     told = "".join(move[0].upper() for move in moves) if moves else "none"
     return f"from step {step} at {player[0]},{player[1]}: {told}"
+
+
+def _second_half(level: Level, last: str | None) -> tuple[str, ...] | None:
+    """The rest of the solution whose first move was `last`: undo that move in each way it may have gone."""
+    floor, boxes, goals, (x, y) = level
+    if last is None or last not in DIRECTIONS:
+        return None
+    dx, dy = DIRECTIONS[last]
+    before, here, ahead = (x - dx, y - dy), (x, y), (x + dx, y + dy)
+    for earlier in ((boxes - {ahead}) | {here}, boxes) if ahead in boxes else (boxes,):
+        for hidden in ((), (ahead,), (here,)):
+            known = goals | set(hidden)
+            if len(known) == len(boxes) and known <= floor and not earlier & {before}:
+                moves = solve(floor, frozenset(earlier), frozenset(known), before, BUDGET)
+                if moves and moves[0] == last:
+                    return moves[1:]
+    return None
 
 
 def next_move(plan: str, step: int, screen: Screen) -> str | None:
@@ -61,7 +86,6 @@ def first_move(screen: Screen) -> str | None:
     return moves[0] if moves else None
 
 
-Level = tuple[frozenset[Cell], frozenset[Cell], frozenset[Cell], Cell]
 
 
 @lru_cache(maxsize=32)

@@ -142,7 +142,7 @@ def _plan(call: Call, screen: Screen, past: Past) -> list[str]:
     """A new plan for the boulders, where there is none that still fits."""
     if not boulders.is_boxoban(screen) or boulders.next_move(past.plan, call.step, screen) is not None:
         return []
-    text = boulders.make_plan(call.step, screen)
+    text = boulders.make_plan(call.step, screen, call.last_action)
     can = call.briefing.operations
     if text is None:
         return []
