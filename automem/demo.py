@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import Any
 
 from rich.console import Console
@@ -15,8 +14,7 @@ from automem.progress import Progress
 from automem.runs import PlayedModel, Run
 from automem.watch import Steps, Watch
 
-SCRIPTED = (("Crafter", 300), ("MiniHack-Corridor-R3-v0", 100), ("NetHackChallenge-v0", 200))
-"""What `scripted` plays: task, steps."""
+SUITE = "demo"
 
 EMBEDDED_STEPS = 2
 """Steps of each game with the embedded model: LOG starts at the second, and two cores are slow."""
@@ -36,18 +34,13 @@ async def play_demo(console: Console) -> None:
     played: list[tuple[Run, dict[str, Any]]] = []
     try:
         console.rule("scripted: a deterministic player, no LLM; it knows of the past what it wrote to memory")
-        for task, steps in SCRIPTED:
-            model = evaluate.make_model(PlayedModel(name="scripted"), processes=0)
-            view = Watch(console, REST) if console.is_terminal else Steps(console, every=50)
-            played.append(
-                await _play(Request(task, PlayedModel(name="scripted"), seeds="42", steps=steps), model, view)
-            )
+        view = Watch(console, REST) if console.is_terminal else Steps(console, every=50)
+        played.append(await _play("scripted", None, evaluate.make_model(PlayedModel(name="scripted"), 0), view, 1))
         console.rule("smollm2: 135 million parameters; it shows that the path is real, not that it plays well")
         if not starting.done():
             console.print("waiting for its server to start")
         await starting
-        request = Request("smoke", PlayedModel(name="smollm2"), episodes=1, steps=EMBEDDED_STEPS)
-        played.append(await _play(request, embedded, Progress(console)))
+        played.append(await _play("smollm2", EMBEDDED_STEPS, embedded, Progress(console), 3))
     finally:
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
@@ -58,5 +51,6 @@ async def play_demo(console: Console) -> None:
             console.print(f"run folder: {run.folder}", highlight=False, markup=False, soft_wrap=True)
 
 
-async def _play(request: Request, model: Model, view: Watcher) -> tuple[Run, dict[str, Any]]:
-    return await evaluate.run(evaluate.plan(request), False, model, view, workers=os.cpu_count() or 1)
+async def _play(name: str, steps: int | None, model: Model, view: Watcher, workers: int) -> tuple[Run, dict[str, Any]]:
+    request = Request(SUITE, PlayedModel(name=name), steps=steps)
+    return await evaluate.run(evaluate.plan(request), False, model, view, workers)

@@ -94,6 +94,7 @@ class Steps:
             f"progression {100 * record.progression:6.2f} %"
             f"  {sum(len(turn.ops) for turn in turns)} operations, {tokens} tokens",
             highlight=False,
+            soft_wrap=True,
         )
 
     def ended(self, outcome: Outcome) -> None:
