@@ -11,7 +11,7 @@ from games import suites
 
 
 def test_the_suites_are_balrogs() -> None:
-    assert suites.names() == ("smoke", "crafter", "minihack", "nethack", "balrog")
+    assert suites.names() == ("smoke", "demo", "crafter", "minihack", "nethack", "balrog")
     (crafter,) = suites.load("crafter").entries
     assert (crafter.task, crafter.seeds, crafter.steps) == ("Crafter", tuple(range(42, 52)), 2_000)
     minihack = suites.load("minihack").entries
@@ -30,7 +30,7 @@ def test_smoke_plays_all_three_games_in_eight_short_episodes() -> None:
 
 
 def test_an_unknown_suite_is_answered_with_those_there_are() -> None:
-    with pytest.raises(suites.UnknownSuite, match=r"'smok'.*smoke, crafter, minihack, nethack, balrog"):
+    with pytest.raises(suites.UnknownSuite, match=r"'smok'.*smoke, demo, crafter, minihack, nethack, balrog"):
         suites.load("smok")
 
 
