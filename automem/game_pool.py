@@ -31,6 +31,9 @@ DEATHS = 2
 PATIENCE = 120.0
 """Seconds after which a request counts as hung and its process is ended; a step takes milliseconds."""
 
+START_PATIENCE = 600.0
+"""The same for the start of a game: the first one in a process loads and compiles for seconds."""
+
 GRACE = 5.0
 """Seconds that processes get to end by themselves when the pool closes."""
 
@@ -88,7 +91,7 @@ class _Worker:
                     self._streams = await asyncio.open_connection(sock=self._socket, limit=1 << 20)
                 reader, writer = self._streams
                 writer.write(LENGTH.pack(len(data)) + data)
-                async with asyncio.timeout(PATIENCE):
+                async with asyncio.timeout(START_PATIENCE if verb == "open" else PATIENCE):
                     header = await reader.readexactly(LENGTH.size)
                     ok, value = pickle.loads(await reader.readexactly(LENGTH.unpack(header)[0]))
             except (OSError, EOFError) as error:  # TimeoutError is an OSError
