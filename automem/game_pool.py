@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from automem.errors import UserError
-from automem.game_worker import LENGTH, GameRaised
+from automem.game_worker import LENGTH, GameRaised, whole
 from games.protocol import Observation, Progress, Screen, Transition
 
 DEATHS = 2
@@ -155,7 +155,7 @@ class RemoteGame:
 
     async def step(self, action: str) -> Transition:
         """Play one action."""
-        transition = await self._survive("step", action)
+        transition = whole(await self._survive("step", action))
         self.played.append(action)
         self._last = transition.observation
         return transition
@@ -209,7 +209,7 @@ class RemoteGame:
         opened = await worker.ask(self.number, "open", self.task, self.seed, dict(self.options))
         observation, self.actions, self.instructions, self.default_action, progress = opened
         for action in self.played:
-            observation = (await worker.ask(self.number, "step", action)).observation
+            observation = whole(await worker.ask(self.number, "step", action)).observation
         if self._last is not None and observation != self._last:
             raise GameFailed(
                 f"{self.task}, seed {self.seed}: a replay of {len(self.played)} actions came out differently; "

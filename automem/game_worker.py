@@ -18,6 +18,7 @@ import traceback
 from typing import Any
 
 import games
+from games import Observation, Progress, Transition
 from games.boxoban import BoxobanError
 
 LENGTH = struct.Struct(">I")
@@ -44,6 +45,28 @@ def serve(connection: socket.socket) -> None:
         stream.flush()
 
 
+def flat(transition: Transition) -> tuple:
+    """A transition as plain values: pickling frozen dataclasses with slots costs as much as a step of NetHack."""
+    seen, progress = transition.observation, transition.progress
+    return (
+        seen.long_term,
+        seen.short_term,
+        transition.reward,
+        transition.terminated,
+        transition.truncated,
+        progress.progression,
+        dict(progress.achievements),
+        dict(progress.facts),
+    )
+
+
+def whole(values: tuple) -> Transition:
+    """The transition that `flat` took apart."""
+    long_term, short_term, reward, terminated, truncated, progression, achievements, facts = values
+    progress = Progress(progression, achievements, facts)
+    return Transition(Observation(long_term, short_term), reward, terminated, truncated, progress)
+
+
 def _answer(playing: dict[int, games.Game], number: int, verb: str, arguments: tuple) -> Any:
     if verb == "open":
         task, seed, options = arguments
@@ -52,7 +75,7 @@ def _answer(playing: dict[int, games.Game], number: int, verb: str, arguments: t
         observation = game.reset(seed)
         return observation, dict(game.actions), game.instructions, game.default_action, game.progress()
     if verb == "step":
-        return playing[number].step(*arguments)
+        return flat(playing[number].step(*arguments))
     if verb == "screen":
         return playing[number].screen()
     if verb == "close":

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import islice
 from typing import Any
 
 from jinja2 import DictLoader, StrictUndefined, Template, TemplateSyntaxError, meta, nodes
@@ -154,15 +155,15 @@ class Prompts:
         Raises `PromptTooLong` as soon as the text passes `LARGEST_PROMPT` characters, and
         `TemplateProblem`, naming the template and the reason, for anything else that goes wrong in it.
         """
-        parts: list[str] = []
-        size = 0
+        template = self._templates[name]
+        text = ""
         try:
-            for part in self._templates[name].generate(values):
-                parts.append(part)
-                size += len(part)
-                if size > LARGEST_PROMPT:
+            # `Template.render` without its bound-less join: this stops a template that never ends.
+            parts = iter(template.root_render_func(template.new_context(dict(values))))
+            while chunk := list(islice(parts, 256)):
+                text += "".join(chunk)
+                if len(text) > LARGEST_PROMPT:
                     raise PromptTooLong(f"{name}: renders to more than {LARGEST_PROMPT} characters")
-            text = "".join(parts)
             if not text.isascii():
                 text.encode("utf-8")
         except TemplateProblem:
