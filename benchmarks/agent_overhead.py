@@ -36,8 +36,11 @@ from automem.records import StepRecord
 from automem.trace import TraceWriter
 
 TASKS = {"Crafter": "crafter/v0", "NetHackChallenge-v0": "nethack/v0"}
-WINDOW = 100
+WINDOW = 500
 """Steps over which a figure is taken."""
+
+YOUNG = 100
+"""Age in steps of the young episode."""
 
 
 def note_and_search(actions: Sequence[str], seed: int) -> Fixed:
@@ -74,39 +77,64 @@ def recorded(task: str, count: int) -> list[str]:
     raise AssertionError("unreachable")
 
 
-async def overhead(task: str, steps: int) -> dict[str, float]:
-    """Milliseconds a step and bytes a step at the given places of one long episode."""
-    texts = recorded(task, 1000)
-    loaded, game = scaffold.load(TASKS[task]), games.make(task)
-    game.reset(0)
-    with tempfile.TemporaryDirectory() as folder:
+class Episode:
+    """An episode whose observations were recorded beforehand, so that its game costs nothing."""
+
+    def __init__(self, task: str, texts: Sequence[str], folder: Path) -> None:
+        loaded, self.game = scaffold.load(TASKS[task]), games.make(task)
+        self.game.reset(0)
         files = [file.spec() for file in loaded.schema.files]
-        memory = Memory(Path(folder) / "memory", files, loaded.schema.limits.for_memory(), initial=loaded.initial)
-        agent = Agent(note_and_search(list(game.actions), 0), loaded, memory, game)
-        writer = TraceWriter(Path(folder) / STEPS)
-        times, sizes = [], []
-        for step, text in zip(range(steps + WINDOW), itertools.cycle(texts), strict=False):
-            start = time.perf_counter()
-            decision = await agent.decide(text)
-            writer.append(
-                StepRecord(
-                    step=step, observation=text, log=decision.log, plan=decision.plan, raw_action=decision.raw_action,
-                    action=decision.action, invalid=0, fallback=False, reward=0.0, progression=0.0, achievements={},
-                    terminated=False, truncated=False, warnings=decision.warnings,
-                )
-            )  # fmt: skip
-            times.append(1000 * (time.perf_counter() - start))
-            sizes.append((Path(folder) / STEPS).stat().st_size)
-        writer.close()
-    game.close()
+        memory = Memory(folder / "memory", files, loaded.schema.limits.for_memory(), initial=loaded.initial)
+        self.agent = Agent(note_and_search(list(self.game.actions), 0), loaded, memory, self.game)
+        self.path = folder / STEPS
+        self.writer = TraceWriter(self.path)
+        self.texts = itertools.cycle(texts)
 
-    def window(end: int) -> float:
-        return statistics.median(times[end : end + WINDOW])
+    async def step(self) -> float:
+        """Play one step and write it down. Returns milliseconds."""
+        text = next(self.texts)
+        start = time.perf_counter()
+        step = self.agent.step
+        decision = await self.agent.decide(text)
+        self.writer.append(
+            StepRecord(
+                step=step, observation=text, log=decision.log, plan=decision.plan, raw_action=decision.raw_action,
+                action=decision.action, invalid=0, fallback=False, reward=0.0, progression=0.0, achievements={},
+                terminated=False, truncated=False, warnings=decision.warnings,
+            )
+        )  # fmt: skip
+        return 1000 * (time.perf_counter() - start)
 
-    def size(end: int) -> float:
-        return (sizes[end + WINDOW - 1] - sizes[end]) / (WINDOW - 1)
+    async def skip(self, steps: int) -> None:
+        """Play so many steps."""
+        for _ in range(steps):
+            await self.step()
 
-    return {"early": window(100), "late": window(steps), "early_bytes": size(100), "late_bytes": size(steps)}
+
+async def overhead(task: str, steps: int) -> dict[str, float]:
+    """Milliseconds and bytes a step, in a young episode and in an old one.
+
+    The two are stepped in turn, so that both meet the same moods of the machine.
+    """
+    texts = recorded(task, 1000)
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "old").mkdir()
+        (Path(folder) / "young").mkdir()
+        old, young = Episode(task, texts, Path(folder) / "old"), Episode(task, texts, Path(folder) / "young")
+        await old.skip(steps)
+        await young.skip(YOUNG)
+        sizes = [episode.path.stat().st_size for episode in (old, young)]
+        times = [(await old.step(), await young.step()) for _ in range(WINDOW)]
+        grown = [e.path.stat().st_size - size for e, size in zip((old, young), sizes, strict=True)]
+        for episode in (old, young):
+            episode.writer.close()
+            episode.game.close()
+    return {
+        "late": statistics.median(late for late, _ in times),
+        "early": statistics.median(early for _, early in times),
+        "late_bytes": grown[0] / WINDOW,
+        "early_bytes": grown[1] / WINDOW,
+    }
 
 
 async def whole(task: str, steps: int, episodes: int) -> tuple[float, float]:
@@ -135,7 +163,7 @@ async def whole(task: str, steps: int, episodes: int) -> tuple[float, float]:
 
 def tables(steps: int) -> Iterator[Table]:
     """The two tables, as they are measured."""
-    table = Table(title=f"beyond the game, one episode of {steps} steps", title_justify="left")
+    table = Table(title=f"beyond the game, {YOUNG} steps into an episode and {steps}", title_justify="left")
     for name in (
         "task",
         "ms/step at 100",

@@ -1,7 +1,7 @@
 """How well the scripted player does at NetHack and MiniHack, with a scaffold of choice.
 
-    python benchmarks/scripted_hack.py --steps 100                     MiniHack: eight tasks, seeds 42 to 46
-    python benchmarks/scripted_hack.py --tasks nethack --steps 1000    NetHack: seeds 42 to 51
+python benchmarks/scripted_hack.py --steps 100                     MiniHack: eight tasks, seeds 42 to 46
+python benchmarks/scripted_hack.py --tasks nethack --steps 1000    NetHack: seeds 42 to 51
 """
 
 from __future__ import annotations
@@ -97,9 +97,7 @@ def play_episode(task: str, seed: int, steps: int, ref: str, watch: int = 0, for
     size = sum(size for _, _, size in memory.listing())
     if watch:
         print(observation.text)
-    return Episode(
-        task, seed, progress.progression, count, model.calls, model.characters, model.seconds, size, reached
-    )
+    return Episode(task, seed, progress.progression, count, model.calls, model.characters, model.seconds, size, reached)
 
 
 def _show(step: int, text: str, decision, watch: int) -> None:
