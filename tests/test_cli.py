@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import resource
@@ -159,6 +160,17 @@ def test_a_full_disk_is_one_message_and_the_run_can_be_resumed(tmp_path: Path) -
     assert (folder / "summary.json").exists()
 
 
+def in_session(leader: int) -> list[int]:
+    """Living processes of the session that this process leads, from /proc."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _parent, _group, session = stat.read_text().rpartition(")")[2].split()[:4]
+            if int(session) == leader and state != "Z":
+                found.append(int(stat.parent.name))
+    return found
+
+
 def test_ctrl_c_stops_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
     asked = ["eval", "crafter", "--model", "scripted", "--seeds", "7", "--steps", "5000", "--run", "first"]
     process = subprocess.Popen(
@@ -174,13 +186,14 @@ def test_ctrl_c_stops_everything_and_says_how_to_go_on(tmp_path: Path) -> None:
     while not (steps.exists() and steps.stat().st_size > 5000):
         assert process.poll() is None
         time.sleep(0.02)
+    assert len(in_session(process.pid)) > 1
     os.killpg(process.pid, signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert f"automem {' '.join(asked)} --resume" in said and "Traceback" not in said
     # Everything that it started is in its session, and none of it is left.
     until = time.monotonic() + 10
-    while subprocess.run(["pgrep", "-s", str(process.pid)], capture_output=True).stdout:
+    while in_session(process.pid):
         assert time.monotonic() < until, "something that it started is still there"
         time.sleep(0.05)
 
