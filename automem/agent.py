@@ -122,7 +122,7 @@ class Agent:
         talk = self._converse("log", observation, self.limits.log_turns)
         while (reply := await talk.reply()) is not None:
             parsed = ops.parse(reply.text, "log", self.enabled)
-            self._carry_out(talk, "log", reply, parsed)
+            self._carry_out(talk, reply, parsed)
             if parsed.done:
                 break
         self._note(talk)
@@ -141,7 +141,7 @@ class Agent:
                 if action is None:
                     invalid += 1
                     problems = (self._unknown_action(parsed.action),)
-            self._carry_out(talk, "plan", reply, parsed, problems)
+            self._carry_out(talk, reply, parsed, problems)
         self._note(talk)
         return tuple(talk.turns), action, raw, invalid
 
@@ -153,9 +153,7 @@ class Agent:
         if talk.cut_short is not None:
             self._warnings.append(talk.cut_short)
 
-    def _carry_out(
-        self, talk: Conversation, phase: Phase, reply: Reply, parsed: ops.Parsed, problems: tuple[str, ...] = ()
-    ) -> None:
+    def _carry_out(self, talk: Conversation, reply: Reply, parsed: ops.Parsed, problems: tuple[str, ...] = ()) -> None:
         """Run the operations of a reply, in the order in which they were written, and keep the turn."""
         most = self.limits.reply_ops
         executed = tuple(self._run(op) for op in parsed.ops[:most])
@@ -165,7 +163,7 @@ class Agent:
                 f"only the first {most} operations of a reply are run; {len(parsed.ops)} were written",
             )
         elif not (parsed.ops or parsed.errors or parsed.done or parsed.action is not None):
-            problems = (*problems, f"no operation was found in this reply; {phase.upper()} goes on")
+            problems = (*problems, f"no operation was found in this reply; {talk.phase.upper()} goes on")
         turn = Turn(
             model=reply.model,
             prompt=talk.prompt,
@@ -180,7 +178,7 @@ class Agent:
         )
         talk.turns.append(turn)
         if self.listener is not None:
-            self.listener.turn(phase, turn)
+            self.listener.turn(talk.phase, turn)
 
     def _run(self, op: ops.Op) -> Executed:
         result = self.memory.run(op)

@@ -16,6 +16,7 @@ class Conversation:
     """One phase of one step with a model.
 
     Attributes:
+        phase: "log" or "plan".
         turns: what has been said and done so far.
         cut_short: why the phase ended before its last turn without the model's doing; None if it did not.
     """
@@ -37,7 +38,7 @@ class Conversation:
         self.cut_short: str | None = None
         self._model = model
         self._prompts = prompts
-        self._phase = phase
+        self.phase: Phase = phase
         self._values = values
         self._most = most
         self._messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
@@ -63,7 +64,7 @@ class Conversation:
         except (ContextTooLong, PromptTooLong):
             if not self.turns:
                 raise
-            self.cut_short = f"{self._phase.upper()} ended after {len(self.turns)} turns: the next prompt did not fit"
+            self.cut_short = f"{self.phase.upper()} ended after {len(self.turns)} turns: the next prompt did not fit"
             return None
 
     def _answer(self, turn: Turn) -> None:

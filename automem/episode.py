@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -149,13 +149,14 @@ async def play(
         observation, progress = await game.open()
         state = _Now(observation, progress)
         tally = _Tally()
-        memory = _memory(scaffold, None)
+        files = [file.spec() for file in scaffold.schema.files]
+        memory = Memory(None, files, scaffold.schema.limits.for_memory(), initial=scaffold.initial)
         agent = Agent(model, scaffold, memory, game, listener)
         for record in records:
             await _replay(job, agent, game, state, record)
             tally.add(record, state.observation.text)
         # Only now, when all that is stored has proved right, is the folder on disk made anew.
-        agent.memory = memory = _memory(scaffold, job.folder / MEMORY, records)
+        memory.lay_down(job.folder / MEMORY, replace=True)
         writer = trace.TraceWriter(job.folder / STEPS)
         try:
             while not state.over and agent.step < job.steps:
@@ -179,18 +180,6 @@ async def _step(agent: Agent, game: RemoteGame, state: _Now) -> StepRecord:
     transition = await game.step(decision.action)
     state.move(transition)
     return _record(step, seen, decision, transition, agent.system if step == 0 else None)
-
-
-def _memory(scaffold: Scaffold, folder: Path | None, records: Sequence[StepRecord] = ()) -> Memory:
-    """The memory folder as it stands after these steps."""
-    files = [file.spec() for file in scaffold.schema.files]
-    memory = Memory(folder, files, scaffold.schema.limits.for_memory(), initial=scaffold.initial, replace=True)
-    for record in records:
-        for turn in (*record.log, *record.plan):
-            for op in turn.ops:
-                memory.run(Op(op.name, op.args, op.span))
-    memory.flush()
-    return memory
 
 
 def _result(job: EpisodeJob, scaffold: Scaffold, model: Model, state: _Now, tally: _Tally) -> EpisodeResult:
@@ -311,8 +300,3 @@ def write_json(path: Path, value: Any) -> None:
         with contextlib.suppress(OSError):
             scratch.unlink(missing_ok=True)
         raise UserError(f"{path}: {error.strerror}; free some space and resume the run") from error
-
-
-def without_times(result: EpisodeResult) -> EpisodeResult:
-    """The same result with measured times set to zero: what two plays of an episode have in common."""
-    return replace(result, counts=replace(result.counts, model_seconds=0.0))

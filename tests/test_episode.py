@@ -7,12 +7,13 @@ import itertools
 import os
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from automem import scaffold, trace
-from automem.episode import MEMORY, RESULT, STEPS, EpisodeJob, EpisodeResult, load_result, play, without_times
+from automem.episode import MEMORY, RESULT, STEPS, EpisodeJob, EpisodeResult, load_result, play
 from automem.errors import UserError
 from automem.game_pool import GamePool
 from automem.models.fixed import Fixed
@@ -57,6 +58,11 @@ def run(folder: Path, task: str, model: Fixed, steps: int = 25) -> EpisodeResult
             pool.close()
 
     return asyncio.run(asyncio.wait_for(once(), 300))
+
+
+def without_times(result: EpisodeResult) -> EpisodeResult:
+    """What two plays of an episode have in common."""
+    return replace(result, counts=replace(result.counts, model_seconds=0.0))
 
 
 def records(folder: Path) -> list[StepRecord]:
@@ -117,8 +123,10 @@ def test_the_step_limit_ends_an_episode(tmp_path: Path) -> None:
 def test_a_trace_of_another_game_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Gone):
         run(tmp_path, "Crafter", player("Crafter", 20, Gone()))
+    before, steps = contents(tmp_path), (tmp_path / STEPS).read_bytes()
     with pytest.raises(UserError, match="step 0 does not match the game"):
         run(tmp_path, "MiniHack-MazeWalk-9x9-v0", player("NetHack"))
+    assert (contents(tmp_path), (tmp_path / STEPS).read_bytes()) == (before, steps)
 
 
 def test_a_damaged_result_is_told_and_not_taken_for_a_result(tmp_path: Path) -> None:

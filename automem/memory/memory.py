@@ -50,7 +50,19 @@ class Memory:
         self._warnings: list[str] = []
         for name, text in (initial or {}).items():
             self._begin(name, text)
-        self._folder = None if folder is None else Folder(Path(folder), replace)
+        self._folder: Folder | None = None
+        if folder is not None:
+            self.lay_down(folder, replace=replace)
+
+    def lay_down(self, folder: Path, *, replace: bool = False) -> None:
+        """Write the files, as they stand, to a directory of their own, and keep it level from now on.
+
+        Args and errors are the constructor's. For an episode that is resumed: its directory is not
+        touched before everything that was stored has proved right.
+        """
+        self._folder = Folder(Path(folder), replace)
+        for file in self._store.files.values():
+            file.stale = True
         self.flush()
 
     def _begin(self, name: str, text: str) -> None:

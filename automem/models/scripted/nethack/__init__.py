@@ -11,7 +11,6 @@ from automem.models.scripted.nethack.notes import (
     keeps_stairs,
     log_files,
     pinned_past,
-    replies,
     state_files,
 )
 from automem.models.scripted.nethack.scene import Scene
@@ -40,7 +39,8 @@ def _plan(call: Call, screen: Screen) -> str:
     past = Past(sees_stairs=keeps_stairs(call))
     pinned_past(call, screen, past)
     scene = Scene(screen, terrain, actions, call.last_action, past, call.step)
-    for turn in range(replies(call, READ_TURNS + 1) - 1):  # one reply is kept for the action
+    allowed = READ_TURNS + 1 if call.replies_left is None else call.replies_left + len(call.turns)
+    for turn in range(min(READ_TURNS, allowed - 1)):  # one reply is kept for the action
         questions = _questions(turn, call, scene)
         if not questions.operations:
             break

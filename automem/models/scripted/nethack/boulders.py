@@ -86,8 +86,6 @@ def first_move(screen: Screen) -> str | None:
     return moves[0] if moves else None
 
 
-
-
 @lru_cache(maxsize=32)
 def read_level(screen: Screen) -> Level | None:
     """Floor, boulders, fountains in view and the player's place; None where that is no puzzle."""

@@ -46,9 +46,7 @@ class _Search:
     def __init__(self, floor: frozenset[Cell], goals: frozenset[Cell]) -> None:
         self.number = {cell: i for i, cell in enumerate(sorted(floor))}
         self.goals = tuple(self.number[g] for g in sorted(goals) if g in self.number)
-        self.next = [
-            tuple(self.number.get((x + dx, y + dy), -1) for _, dx, dy in _MOVES) for x, y in sorted(floor)
-        ]
+        self.next = [tuple(self.number.get((x + dx, y + dy), -1) for _, dx, dy in _MOVES) for x, y in sorted(floor)]
         self.pushes = [self._pushes_to(goal) for goal in self.goals]
         self.alive = [any(far[cell] < _FAR for far in self.pushes) for cell in range(len(self.next))]
         self.bounds: dict[tuple[int, ...], int] = {}

@@ -72,12 +72,6 @@ class Past:
     sees_stairs: bool = True
 
 
-def replies(call: Call, most: int) -> int:
-    """Replies that the system message allows for this phase; `most` where it does not say."""
-    found = re.search(rf"{call.phase.upper()}\b[^\n]*?(\d{{1,3}}) repl", call.briefing.text)
-    return min(most, int(found[1])) if found else most
-
-
 def log_files(call: Call) -> list[PlannedFile]:
     """Logs whose entries this player can fill."""
     return [f for f in call.briefing.files if f.kind == "log" and f.entry]

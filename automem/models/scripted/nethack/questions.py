@@ -102,9 +102,7 @@ def wand(screen: Screen) -> str | None:
     return (
         _item(screen, "wand of digging")
         or _item(screen, "wand of cold")
-        or next(
-            (letter for letter, item in screen.inventory.items() if "wand" in item and "wand of" not in item), None
-        )
+        or next((letter for letter, item in screen.inventory.items() if "wand" in item and "wand of" not in item), None)
     )
 
 

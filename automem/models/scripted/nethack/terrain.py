@@ -64,9 +64,7 @@ class Terrain:
 @lru_cache(maxsize=16)
 def read_terrain(screen: Screen) -> Terrain:
     """Read the map of a screen."""
-    cells = "".join(
-        row if FIRST_ROW <= y <= LAST_ROW else " " * WIDTH for y, row in enumerate(screen.rows[:HEIGHT])
-    )
+    cells = "".join(row if FIRST_ROW <= y <= LAST_ROW else " " * WIDTH for y, row in enumerate(screen.rows[:HEIGHT]))
     if screen.here:
         cells = _uncovered(cells, screen.at)
     cost = [BLOCKED] * len(cells)
@@ -104,7 +102,7 @@ def read_terrain(screen: Screen) -> Terrain:
 
 
 def _door(cells: str, i: int, shown: str) -> str:
-    """"open", "closed" or nothing, for a character that may be a door or a wall."""
+    """ "open", "closed" or nothing, for a character that may be a door or a wall."""
     west, east, north, south = cells[i - 1], cells[i + 1], cells[i - WIDTH], cells[i + WIDTH]
     across = west in _WALL and east in _WALL
     along = north in _WALL and south in _WALL

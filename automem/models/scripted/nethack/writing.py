@@ -14,7 +14,6 @@ from automem.models.scripted.nethack.notes import (
     log_files,
     pinned_past,
     plan_file,
-    replies,
     state_files,
     values,
 )
@@ -34,7 +33,7 @@ def write(call: Call, screen: Screen) -> str:
     past = Past()
     pinned_past(call, screen, past)
     questions = _reads(call, screen)
-    if questions.operations and not call.turns and replies(call, 2) > 1:
+    if questions.operations and not call.turns and call.replies_left != 1:
         return "\n".join(questions.operations)
     if call.turns:
         questions.answered(call.turns[0][1], past)
