@@ -18,14 +18,14 @@ from typing import Any, Protocol
 
 from automem import blocks, ops
 from automem.conversation import Conversation
+from automem.hooks import Step
 from automem.memory import Memory
 from automem.models.protocol import Model, Reply
-from automem.prompts import StepView
 from automem.records import Executed, Phase, Turn
 from automem.scaffold import Scaffold
 
 HISTORY = 16
-"""Actions that a `StepView` looks back on."""
+"""Actions that a `Step` looks back on."""
 
 
 class Rules(Protocol):
@@ -200,10 +200,11 @@ class Agent:
         return {
             **self._fixed,
             "phase": phase.upper(),
-            "step": StepView(self.step, observation, last, self.raw_action, tuple(self.history)),
+            "step": Step(self.step, observation, last, self.raw_action, tuple(self.history)),
             "observation": blocks.observation(self.step, last, observation),
             "memory": blocks.memory_listing(self.memory.listing()),
             "pinned": blocks.pinned(self.memory.pinned()),
+            "hooks": {},
         }
 
     def _action(self, written: str) -> str | None:

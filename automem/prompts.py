@@ -13,8 +13,8 @@ does not exist is an error when the scaffold is loaded, not at step 300.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from itertools import islice
 from typing import Any
 
@@ -22,6 +22,7 @@ from jinja2 import DictLoader, StrictUndefined, Template, TemplateSyntaxError, m
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from automem.errors import UserError
+from automem.hooks import Step
 
 LARGEST_PROMPT = 400_000
 """Characters of one rendered message; more than any context window that plays these games."""
@@ -29,7 +30,7 @@ LARGEST_PROMPT = 400_000
 ALWAYS = frozenset({"game", "task", "instructions", "actions", "files", "operations", "limits"})
 """Names every template may use: they do not change during an episode."""
 
-BY_STEP = ALWAYS | {"step", "observation", "memory", "pinned", "phase"}
+BY_STEP = ALWAYS | {"step", "observation", "memory", "pinned", "phase", "hooks"}
 
 NAMES: Mapping[str, frozenset[str]] = {
     "system.j2": ALWAYS,
@@ -53,25 +54,6 @@ class PromptTooLong(TemplateProblem):
     """A message that renders to more than `LARGEST_PROMPT` characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepView:
-    """What templates and hooks see of a step: the text the model sees, and nothing else.
-
-    Attributes:
-        number: the step, from 0.
-        observation: the game's text.
-        action: the last action that was played, None at step 0.
-        raw_action: the last action as the model wrote it.
-        history: recent actions, oldest first.
-    """
-
-    number: int
-    observation: str
-    action: str | None
-    raw_action: str | None
-    history: tuple[str, ...] = ()
-
-
 _SAMPLE: Mapping[str, Any] = {
     "game": "game",
     "task": "task",
@@ -79,11 +61,13 @@ _SAMPLE: Mapping[str, Any] = {
     "actions": "- wait: nothing",
     "files": "- notes.txt [note]",
     "operations": "<|READ|>file<|END|>",
-    "step": StepView(1, "observation", "wait", "wait", ("wait",)),
+    "step": Step(1, "observation", "wait", "wait", ("wait",)),
     "observation": "observation",
     "memory": "(no files yet)",
     "pinned": "",
     "phase": "LOG",
+    "limits": {},
+    "hooks": {},
     "results": "",
     "errors": ["error"],
     "turns_left": 3,
@@ -93,11 +77,12 @@ _SAMPLE: Mapping[str, Any] = {
 class Prompts:
     """Compiled templates. `Prompts(…)` raises `TemplateProblem` when one is not right."""
 
-    def __init__(self, sources: Mapping[str, str], limits: Mapping[str, Any]) -> None:
+    def __init__(self, sources: Mapping[str, str], limits: Mapping[str, Any], shows: Sequence[str] = ()) -> None:
         """
         Args:
             sources: file name -> template text; the five of `NAMES` must be there.
             limits: the scaffold's limits, as templates will see them.
+            shows: names of the texts that hooks give, shown as ``{{ hooks.NAME }}``.
         """
         for name in NAMES:
             if name not in sources:
@@ -117,7 +102,9 @@ class Prompts:
             self._check_names(name, source)
         self._templates: dict[str, Template] = {name: self._compiled(name) for name in NAMES}
         for name in NAMES:
-            self.render(name, {key: limits if key == "limits" else _SAMPLE[key] for key in NAMES[name]})
+            values = {key: _SAMPLE[key] for key in NAMES[name]} | {"limits": limits}
+            for hooks in (dict.fromkeys(shows, ""), dict.fromkeys(shows, "text")):
+                self.render(name, values | ({"hooks": hooks} if "hooks" in NAMES[name] else {}))
 
     def _check_names(self, name: str, source: str) -> None:
         """Refuse names that no prompt has, in every template, whether or not it is rendered by the trial."""
@@ -134,7 +121,7 @@ class Prompts:
             raise TemplateProblem(
                 f"{name}:{line}: no variable {unknown!r} here; it may use {', '.join(sorted(allowed))}"
             )
-        known = {field.name for field in fields(StepView)}
+        known = {field.name for field in fields(Step)}
         for node in tree.find_all(nodes.Getattr):
             if isinstance(node.node, nodes.Name) and node.node.name == "step" and node.attr not in known:
                 raise TemplateProblem(

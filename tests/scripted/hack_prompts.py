@@ -75,9 +75,7 @@ class Played:
     errors: tuple[str, ...]
 
 
-def play_game(
-    task: str, seed: int, steps: int, ref: str = "minihack/v0", forget: bool = False
-) -> Played:
+def play_game(task: str, seed: int, steps: int, ref: str = "minihack/v0", forget: bool = False) -> Played:
     """Play a real game through the real agent; `forget` empties the memory before every step."""
     loaded = scaffolds.load(ref)
     specs, limits = [f.spec() for f in loaded.schema.files], loaded.schema.limits.for_memory()

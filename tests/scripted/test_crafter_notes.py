@@ -13,7 +13,8 @@ from automem.models.scripted.crafter import scene as scenes
 from automem.models.scripted.crafter.recall import read_memory
 from automem.models.scripted.crafter.recollect import believe
 from automem.models.scripted.reading import read_call
-from automem.scaffold import MemoryFile, Scaffold
+from automem.scaffold import Scaffold
+from automem.schema import MemoryFile
 from benchmarks import scripted_crafter
 
 OPERATIONS = ("READ", "SEARCH", "TAIL", "COUNT", "APPEND", "WRITE", "CREATE", "UPSERT")
