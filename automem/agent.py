@@ -1,7 +1,9 @@
 """One step of the agent, top to bottom, in the order in which it happens.
 
-    observation -> LOG (from step 1): model <-> memory, at most log_turns
+    observation -> hooks.observe -> LOG (from step 1): model <-> memory, at most log_turns
+                -> hooks.maintain
                 -> PLAN: model <-> memory (read only), at most plan_turns -> action
+                -> hooks.check_action -> the game
 
 LOG at step t records the outcome of the action of step t-1, because only the observation of
 step t has shown it; PLAN at step t chooses the action of step t. The agent knows nothing of how
@@ -13,16 +15,19 @@ from __future__ import annotations
 import difflib
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from automem import blocks, ops
 from automem.conversation import Conversation
 from automem.hooks import Step
+from automem.hooks.session import Hooks, NoHooks
 from automem.memory import Memory
 from automem.models.protocol import Model, Reply
-from automem.records import Executed, Phase, Turn
+from automem.records import Executed, HookEvent, Phase, StepRecord, Turn
+from automem.replay import RecordedModel
 from automem.scaffold import Scaffold
+from automem.vocabulary import one_line
 
 HISTORY = 16
 """Actions that a `Step` looks back on."""
@@ -55,7 +60,9 @@ class Decision:
         invalid: how many actions it wrote that the game does not have.
         fallback: it committed none, and `action` is the game's default.
         log, plan: the turns.
-        warnings: what was noticed about the memory folder or the context.
+        warnings: what was noticed about the memory folder, the context or a template.
+        maintained: operations of the scaffold's `maintain`, as they were run.
+        hooks: what the scaffold's hooks did beyond answering.
     """
 
     action: str
@@ -65,6 +72,8 @@ class Decision:
     log: tuple[Turn, ...]
     plan: tuple[Turn, ...]
     warnings: tuple[str, ...]
+    maintained: tuple[Executed, ...] = ()
+    hooks: tuple[HookEvent, ...] = ()
 
 
 class Agent:
@@ -77,52 +86,73 @@ class Agent:
         memory: Memory,
         rules: Rules,
         listener: Listener | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self.model = model
         self.scaffold = scaffold
         self.memory = memory
         self.rules = rules
         self.listener = listener
+        self.hooks = hooks or NoHooks()
         self.limits = scaffold.schema.limits
-        self.enabled = frozenset(scaffold.schema.ops.enabled)
+        self.enabled = frozenset(scaffold.schema.ops.names)
+        self.own = {operation.name: operation for operation in scaffold.schema.ops.own}
         self.step = 0
         self.history: deque[str] = deque(maxlen=HISTORY)
         self.raw_action: str | None = None
         self._warnings: list[str] = []
+        self._past: StepRecord | None = None
+        self._texts: dict[str, str] = dict.fromkeys(scaffold.schema.hooks.shows, "")
         self._fixed: dict[str, Any] = {
             "game": scaffold.game,
             "task": rules.task,
             "instructions": rules.instructions,
             "actions": blocks.actions(rules.actions),
             "files": blocks.file_reference(scaffold.schema.files),
-            "operations": ops.reference(scaffold.schema.ops.enabled),
+            "operations": ops.reference(
+                scaffold.schema.ops.enabled, {name: own.reference for name, own in self.own.items()}
+            ),
             "limits": self.limits.model_dump(),
         }
         self.system = scaffold.prompts.render("system.j2", self._fixed)
         self._loose = _loose_names(rules.actions)
 
-    async def decide(self, observation: str) -> Decision:
-        """LOG and PLAN for one observation. The action counts as played once this returns."""
-        self._warnings = []
+    async def decide(self, observation: str, past: StepRecord | None = None) -> Decision:
+        """LOG and PLAN for one observation. The action counts as played once this returns.
+
+        With `past`, a recorded step, everything happens again with the recorded replies and hook answers:
+        memory, hooks and agent come to where they were, and no model is asked.
+        """
+        self._warnings, self._past = [], past
+        await self.hooks.begin(past)
+        step = self._view(observation)
+        self._texts = await self.hooks.observe(step)
         log = await self._log(observation) if self.step > 0 else ()
+        maintained = self._carry_out_for("maintain", await self.hooks.maintain(step, self.memory))
         self._warnings += self.memory.flush()
         plan, action, raw, invalid = await self._plan(observation)
         played = action or self.rules.default_action
-        self.played(played, raw)
-        return Decision(played, raw, invalid, action is None, log, plan, tuple(self._warnings))
-
-    def played(self, action: str, raw_action: str | None) -> None:
-        """Count an action as played and go on to the next step (also used when a trace is replayed)."""
-        self.history.append(action)
-        self.raw_action = raw_action
+        self.history.append(played)
+        self.raw_action = raw
         self.step += 1
+        return Decision(
+            action=played,
+            raw_action=raw,
+            invalid=invalid,
+            fallback=action is None,
+            log=log,
+            plan=plan,
+            warnings=tuple(self._warnings),
+            maintained=maintained,
+            hooks=tuple(self.hooks.events),
+        )
 
     async def _log(self, observation: str) -> tuple[Turn, ...]:
         """Record the outcome of the last action: turns until DONE."""
         talk = self._converse("log", observation, self.limits.log_turns)
         while (reply := await talk.reply()) is not None:
             parsed = ops.parse(reply.text, "log", self.enabled)
-            self._carry_out(talk, reply, parsed)
+            await self._carry_out(talk, reply, parsed)
             if parsed.done:
                 break
         self._note(talk)
@@ -132,31 +162,67 @@ class Agent:
         """Choose an action: turns, the action or None, how it was last written, how many were not the game's."""
         talk = self._converse("plan", observation, self.limits.plan_turns)
         action = raw = None
+        doubted: set[str] = set()
         invalid = 0
         while action is None and (reply := await talk.reply()) is not None:
             parsed = ops.parse(reply.text, "plan", self.enabled)
-            problems: tuple[str, ...] = ()
+            problem = None
             if parsed.action is not None:
-                raw, action = parsed.action, self._action(parsed.action)
-                if action is None:
-                    invalid += 1
-                    problems = (self._unknown_action(parsed.action),)
-            self._carry_out(talk, reply, parsed, problems)
+                raw = parsed.action
+                last = len(talk.turns) + 1 == self.limits.plan_turns
+                action, problem = await self._checked(observation, raw, doubted, last)
+                invalid += action is None and self._action(raw) is None
+            await self._carry_out(talk, reply, parsed, () if problem is None else (problem,))
         self._note(talk)
         return tuple(talk.turns), action, raw, invalid
 
+    async def _checked(
+        self, observation: str, written: str, doubted: set[str], last: bool
+    ) -> tuple[str | None, str | None]:
+        """The action to play for what was written, or None and why not.
+
+        A hook may change it or ask once to think again; an action that the model then insists on, or
+        for which there is no further reply, is played: the model decides.
+        """
+        action = self._action(written)
+        named = action or written
+        refusal = None if action is not None else self._unknown(written)
+        if named in doubted:
+            return action, refusal
+        said = await self.hooks.check_action(self._view(observation), named)
+        if said is None:
+            return action, refusal
+        if said.kind == "repaired":
+            repaired = self._action(said.text)
+            if repaired is not None:
+                return repaired, None
+            self.hooks.events[-1] = replace(said, kind="error", text=f"{said.text!r} is not an action of this game")
+            return action, refusal
+        if action is not None and last:
+            return action, None
+        doubted.add(named)
+        return None, f"ACTION {one_line(named, 40)} was not played yet: {said.text}"
+
     def _converse(self, phase: Phase, observation: str, most: int) -> Conversation:
         values = self._values(phase, observation)
-        return Conversation(self.model, self.scaffold.prompts, phase, self.system, values, most)
+        return Conversation(self._answering(phase), self.scaffold.prompts, phase, self.system, values, most)
+
+    def _answering(self, phase: Phase) -> Model:
+        """Who is asked in this phase."""
+        if self._past is None:
+            return self.model
+        return RecordedModel(self._past.log if phase == "log" else self._past.plan)
 
     def _note(self, talk: Conversation) -> None:
         if talk.cut_short is not None:
             self._warnings.append(talk.cut_short)
 
-    def _carry_out(self, talk: Conversation, reply: Reply, parsed: ops.Parsed, problems: tuple[str, ...] = ()) -> None:
+    async def _carry_out(
+        self, talk: Conversation, reply: Reply, parsed: ops.Parsed, problems: tuple[str, ...] = ()
+    ) -> None:
         """Run the operations of a reply, in the order in which they were written, and keep the turn."""
         most = self.limits.reply_ops
-        executed = tuple(self._run(op) for op in parsed.ops[:most])
+        executed = [done for op in parsed.ops[:most] for done in await self._run(op, talk.phase)]
         if len(parsed.ops) > most:
             problems = (
                 *problems,
@@ -168,7 +234,7 @@ class Agent:
             model=reply.model,
             prompt=talk.prompt,
             text=reply.text,
-            ops=executed,
+            ops=tuple(executed),
             errors=(*parsed.errors, *problems),
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
@@ -177,10 +243,27 @@ class Agent:
             seconds=reply.seconds,
         )
         talk.turns.append(turn)
-        if self.listener is not None:
+        if self.listener is not None and self._past is None:
             self.listener.turn(talk.phase, turn)
 
-    def _run(self, op: ops.Op) -> Executed:
+    async def _run(self, op: ops.Op, phase: Phase) -> list[Executed]:
+        """Run an operation that the model wrote: the memory folder's, or one that the scaffold adds."""
+        own = self.own.get(op.name)
+        if own is None:
+            return [self._executed(op)]
+        if own.phase not in ("both", phase):
+            refused = f"{op.name} was not run: it can be used in {own.phase.upper()} only"
+            return [Executed(op.name, op.args, op.span, op.label, refused, ok=False)]
+        text, ok, wanted = await self.hooks.operation(op, self.memory, phase)
+        most = self.limits.result_chars
+        asked = Executed(op.name, op.args, op.span, op.label, text[:most], ok, truncated=len(text) > most)
+        return [asked, *self._carry_out_for(f"op_{op.name}", wanted, op.span)]
+
+    def _carry_out_for(self, hook: str, wanted: list[ops.Op], span: tuple[int, int] = (0, 0)) -> tuple[Executed, ...]:
+        """Run the memory operations that a hook asked for."""
+        return tuple(self._executed(ops.Op(op.name, op.args, span), hook) for op in wanted)
+
+    def _executed(self, op: ops.Op, by: str = "") -> Executed:
         result = self.memory.run(op)
         return Executed(
             name=op.name,
@@ -193,18 +276,23 @@ class Agent:
             added=result.bytes_added,
             duplicate=result.duplicate,
             truncated=result.truncated,
+            by=by,
         )
 
-    def _values(self, phase: Phase, observation: str) -> dict[str, Any]:
+    def _view(self, observation: str) -> Step:
         last = self.history[-1] if self.history else None
+        return Step(self.step, observation, last, self.raw_action, tuple(self.history))
+
+    def _values(self, phase: Phase, observation: str) -> dict[str, Any]:
+        step = self._view(observation)
         return {
             **self._fixed,
             "phase": phase.upper(),
-            "step": Step(self.step, observation, last, self.raw_action, tuple(self.history)),
-            "observation": blocks.observation(self.step, last, observation),
+            "step": step,
+            "observation": blocks.observation(step.number, step.action, observation),
             "memory": blocks.memory_listing(self.memory.listing()),
             "pinned": blocks.pinned(self.memory.pinned()),
-            "hooks": {},
+            "hooks": self._texts,
         }
 
     def _action(self, written: str) -> str | None:
@@ -213,7 +301,7 @@ class Agent:
             return written
         return self._loose.get(_loosely(written))
 
-    def _unknown_action(self, written: str) -> str:
+    def _unknown(self, written: str) -> str:
         near = difflib.get_close_matches(written[:40], self.rules.actions, n=3) or list(self.rules.actions)[:3]
         return f"ACTION {written[:40]!r} is not an action of this game; near it are {', '.join(near)}"
 

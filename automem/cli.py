@@ -21,6 +21,7 @@ from games import suites
 if TYPE_CHECKING:
     from automem.evaluate import Request, Watcher
     from automem.runs import PlayedModel
+    from automem.sandbox.limits import SandboxConfig
 
 app = typer.Typer(
     name="automem",
@@ -93,6 +94,13 @@ RunName = Annotated[str | None, typer.Option("--run", help="Name of the run, in 
 
 
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run of this name.")]
+UnsafeHooks = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-hooks",
+        help="Run a scaffold's code even where nothing can contain it. It can then read and send what you can.",
+    ),
+]
 
 
 @app.command(
@@ -111,6 +119,7 @@ def play(
     api_base: ApiBase = "",
     temperature: Temperature = 0.0,
     max_tokens: MaxTokens = 0,
+    unsafe_hooks: UnsafeHooks = False,
 ) -> None:
     """Play one episode and keep it as a run."""
     from automem.evaluate import Request
@@ -125,6 +134,7 @@ def play(
         steps=steps,
         name=run,
         resume=resume,
+        sandbox=_sandbox(unsafe_hooks),
     )
     view = Watch(console, delay) if watch and console.is_terminal else StepLines(console)
     _evaluate(request, view, workers=1)
@@ -152,6 +162,7 @@ def evaluate_(
     api_base: ApiBase = "",
     temperature: Temperature = 0.0,
     max_tokens: MaxTokens = 0,
+    unsafe_hooks: UnsafeHooks = False,
 ) -> None:
     """Play a suite or a task over many seeds and summarise it."""
     from automem.evaluate import Request
@@ -166,6 +177,7 @@ def evaluate_(
         steps=steps,
         name=run,
         resume=resume,
+        sandbox=_sandbox(unsafe_hooks),
     )
     _evaluate(request, Progress(console), workers=workers)
 
@@ -254,6 +266,14 @@ def _model(name: str, api_base: str, temperature: float, max_tokens: int) -> Pla
         api_base = ""  # they have no address; one in the environment is meant for other models
     _check_address(api_base)
     return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
+
+
+def _sandbox(unsafe_hooks: bool) -> SandboxConfig:
+    """The limits of scaffold code that the configuration file sets."""
+    from automem import config
+
+    sandbox = config.load().sandbox
+    return sandbox.model_copy(update={"unsafe": True}) if unsafe_hooks else sandbox
 
 
 def _check_address(api_base: str) -> None:

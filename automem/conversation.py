@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from automem import blocks
 from automem.models.protocol import ContextTooLong, Message, Model, Reply
 from automem.prompts import Prompts, PromptTooLong
-from automem.records import Phase, Prompt, Turn, reply_text
+from automem.records import Phase, Prompt, Turn, reply_text, shown_results
 
 
 class Conversation:
@@ -69,7 +68,7 @@ class Conversation:
 
     def _answer(self, turn: Turn) -> None:
         """Go on with the last reply and what its operations answered."""
-        results = blocks.results([(op.label, op.result) for op in turn.ops])
+        results = shown_results(turn.ops)
         left = self._most - len(self.turns)
         values = {**self._values, "results": results, "errors": turn.errors, "turns_left": left}
         text = self._prompts.render("results.j2", values)

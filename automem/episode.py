@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,11 +17,12 @@ from automem import trace
 from automem.agent import Agent, Decision, Listener
 from automem.errors import UserError
 from automem.game_pool import GamePool, RemoteGame
+from automem.hooks.session import Hooks, HookSession, NoHooks
 from automem.memory import Memory
 from automem.metrics import Counts, counts_from
 from automem.models.protocol import Model
-from automem.ops import Op
-from automem.records import StepRecord
+from automem.records import Executed, StepRecord
+from automem.sandbox import Sandbox
 from automem.scaffold import Scaffold
 from games.protocol import Observation, Progress, Transition
 
@@ -130,6 +132,7 @@ async def play(
     model: Model,
     pool: GamePool,
     listener: EpisodeListener | None = None,
+    sandbox: Sandbox | None = None,
 ) -> EpisodeResult:
     """Play an episode to its end, going on from what its folder already holds.
 
@@ -151,14 +154,16 @@ async def play(
         tally = _Tally()
         files = [file.spec() for file in scaffold.schema.files]
         memory = Memory(None, files, scaffold.schema.limits.for_memory(), initial=scaffold.initial)
-        agent = Agent(model, scaffold, memory, game, listener)
-        for record in records:
-            await _replay(job, agent, game, state, record)
-            tally.add(record, state.observation.text)
-        # Only now, when all that is stored has proved right, is the folder on disk made anew.
-        memory.lay_down(job.folder / MEMORY, replace=True)
-        writer = trace.TraceWriter(job.folder / STEPS)
+        hooks = _hooks(job, scaffold, sandbox)
+        agent = Agent(model, scaffold, memory, game, listener, hooks)
+        writer = None
         try:
+            for record in records:
+                await _replay(job, agent, game, state, record)
+                tally.add(record, state.observation.text)
+            # Only now, when all that is stored has proved right, is the folder on disk made anew.
+            memory.lay_down(job.folder / MEMORY, replace=True)
+            writer = trace.TraceWriter(job.folder / STEPS)
             while not state.over and agent.step < job.steps:
                 record = await _step(agent, game, state)
                 writer.append(record)
@@ -166,11 +171,21 @@ async def play(
                 if listener is not None:
                     await listener.stepped(job, game, memory, record)
         finally:
-            writer.close()
+            if writer is not None:
+                writer.close()
             memory.close()
+            await hooks.close()
     result = _result(job, scaffold, model, state, tally)
     write_json(job.folder / RESULT, {**asdict(result), "counts": tally.counts.as_dict()})
     return result
+
+
+def _hooks(job: EpisodeJob, scaffold: Scaffold, sandbox: Sandbox | None) -> Hooks:
+    if scaffold.hooks is None:
+        return NoHooks()
+    if sandbox is None:
+        raise EpisodeError(f"{scaffold.folder}: has a hooks.py, and there is no sandbox to run it in")
+    return HookSession(sandbox, scaffold.hooks, scaffold.schema.hooks, scaffold.game, job.task, sandbox.config.losses)
 
 
 async def _step(agent: Agent, game: RemoteGame, state: _Now) -> StepRecord:
@@ -249,22 +264,30 @@ def _recorded(path: Path) -> list[StepRecord]:
 
 
 async def _replay(job: EpisodeJob, agent: Agent, game: RemoteGame, state: _Now, record: StepRecord) -> None:
-    """Bring game, memory and agent to where they were after this step. Raises `EpisodeError` if they went elsewhere."""
+    """Let a recorded step happen again. Raises `EpisodeError` if game or memory go elsewhere than then."""
     where = f"{job.folder / STEPS}: step {record.step}"
     if record.step != agent.step or record.observation != state.observation.text:
         raise EpisodeError(
             f"{where} does not match the game that is installed here. The run was made with other versions of the "
             "games; start a new run"
         )
-    for turn in (*record.log, *record.plan):
-        for op in turn.ops:
-            if agent.memory.run(Op(op.name, op.args, op.span)).text != op.result:
-                raise EpisodeError(
-                    f"{where}: {op.label} answers differently now. The run was made with another version of AutoMem; "
-                    "start a new run"
-                )
+    again = await agent.decide(state.observation.text, record)
+    for then, now in zip_longest(_operations(record), _operations(again)):
+        if then is None or now is None or then.result != now.result:
+            raise EpisodeError(
+                f"{where}: {(then or now).label} answers differently now. The run was made with another version of "
+                "AutoMem; start a new run"
+            )
+    if again.action != record.action:
+        raise EpisodeError(
+            f"{where}: {record.action} was played then, and would be {again.action} now. The run was made with another "
+            "version of AutoMem; start a new run"
+        )
     state.move(await game.step(record.action))
-    agent.played(record.action, record.raw_action)
+
+
+def _operations(step: StepRecord | Decision) -> list[Executed]:
+    return [*(op for turn in (*step.log, *step.plan) for op in turn.ops), *step.maintained]
 
 
 def _record(step: int, seen: str, decision: Decision, transition: Transition, system: str | None) -> StepRecord:
@@ -284,6 +307,8 @@ def _record(step: int, seen: str, decision: Decision, transition: Transition, sy
         truncated=transition.truncated,
         warnings=decision.warnings,
         system=system,
+        maintained=decision.maintained,
+        hooks=decision.hooks,
     )
 
 

@@ -17,6 +17,7 @@ from automem.errors import UserError
 from automem.executor import LocalExecutor, Outcome
 from automem.models.protocol import Model, Sampling
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfig
+from automem.sandbox import SandboxConfig, choose_mode
 from automem.scaffold import Scaffold
 from automem.summary import summarise
 from games import suites
@@ -35,6 +36,7 @@ class Request:
         steps: step limit instead of the suite's.
         name: the run's name, or None for a new one.
         resume: go on with the run of this name.
+        sandbox: limits of scaffold code.
     """
 
     target: str
@@ -45,6 +47,7 @@ class Request:
     steps: int | None = None
     name: str | None = None
     resume: bool = False
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
 
 
 class Watcher(EpisodeListener, Protocol):
@@ -99,8 +102,11 @@ def plan(request: Request) -> Plan:
         },
         tasks=tasks,
         versions=runs.versions(),
+        sandbox=request.sandbox,
     )
     planned = Plan(config, chosen)
+    if any(s.hooks is not None for s in chosen.values()):
+        choose_mode(request.sandbox)
     if request.resume and runs.exists(name):
         _resumable(planned)
     else:
@@ -129,7 +135,9 @@ def _resumable(planned: Plan) -> Run:
     return run
 
 
-async def evaluate(run: Run, model: Model, watcher: Watcher, workers: int, processes: int) -> dict[str, Any]:
+async def evaluate(
+    run: Run, model: Model, watcher: Watcher, workers: int, processes: int, unsafe_hooks: bool = False
+) -> dict[str, Any]:
     """Play every episode of the run that is not finished yet and write its summary.
 
     Args:
@@ -138,12 +146,14 @@ async def evaluate(run: Run, model: Model, watcher: Watcher, workers: int, proce
         watcher: is told what happens.
         workers: episodes at once.
         processes: game processes.
+        unsafe_hooks: run scaffold code even where nothing can contain it.
 
     Returns: the summary, as written.
     """
     load: Callable[[Path], Scaffold] = cache(lambda folder: scaffold.load(str(folder)))
     jobs = run.jobs()
-    executor = LocalExecutor(model, load, workers, processes, watcher)
+    sandbox = run.config.sandbox.model_copy(update={"unsafe": unsafe_hooks})
+    executor = LocalExecutor(model, load, workers, processes, watcher, sandbox)
     outcomes = []
     with run.exclusive():
         _same_scaffolds(run, load)
@@ -164,7 +174,9 @@ async def run(planned: Plan, resume: bool, model: Model, watcher: Watcher, worke
             watcher.reaching(model.name)
             await model.ready()
             opened = open_run(planned, resume)
-            return opened, await evaluate(opened, model, watcher, workers, min(workers, os.cpu_count() or 1))
+            processes = min(workers, os.cpu_count() or 1)
+            unsafe = planned.config.sandbox.unsafe
+            return opened, await evaluate(opened, model, watcher, workers, processes, unsafe)
     finally:
         await model.close()
 

@@ -18,6 +18,7 @@ from automem.episode import EpisodeError, EpisodeJob, EpisodeListener, EpisodeRe
 from automem.game_pool import GameFailed, GamePool
 from automem.models.protocol import Model, ModelError
 from automem.prompts import TemplateProblem
+from automem.sandbox import Sandbox, SandboxConfig
 from automem.scaffold import Scaffold
 
 
@@ -52,6 +53,7 @@ class LocalExecutor:
         concurrency: int,
         processes: int,
         listener: EpisodeListener | None = None,
+        sandbox: SandboxConfig | None = None,
     ) -> None:
         """
         Args:
@@ -60,12 +62,14 @@ class LocalExecutor:
             concurrency: episodes at once.
             processes: game processes.
             listener: watches all episodes.
+            sandbox: limits of scaffold code; nothing is started for scaffolds without any.
         """
         self._model = model
         self._load = load
         self._concurrency = concurrency
         self._processes = processes
         self._listener = listener
+        self._sandbox = Sandbox(sandbox or SandboxConfig())
 
     async def run(self, jobs: Iterable[EpisodeJob]) -> AsyncGenerator[Outcome, None]:
         """See `Executor.run`."""
@@ -88,10 +92,11 @@ class LocalExecutor:
                 task.cancel()
             await asyncio.gather(*playing, return_exceptions=True)
             pool.close()
+            await self._sandbox.close()
 
     async def _play(self, job: EpisodeJob, pool: GamePool) -> Outcome:
         try:
-            result = await episode.play(job, self._load(job.scaffold), self._model, pool, self._listener)
+            result = await episode.play(job, self._load(job.scaffold), self._model, pool, self._listener, self._sandbox)
         except (ModelError, GameFailed, TemplateProblem, EpisodeError) as error:
             return Outcome(job, None, str(error))
         return Outcome(job, result, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 
-from automem.records import StepRecord
+from automem.records import Executed, StepRecord
 
 WRITES = frozenset({"APPEND", "WRITE", "UPSERT", "UPSERT_MAP"})
 """Operations that put content into the memory folder."""
@@ -32,6 +32,10 @@ class Counts:
         prompt_tokens, completion_tokens, cached_tokens: as the server counted them.
         cost: USD, of the calls whose price is known.
         model_seconds: summed latency of calls.
+        hook_ops: memory operations that hooks asked for; of the counts above they are in `refused`,
+            `added_bytes` and `operations` only.
+        hook_errors: calls of hooks that failed, or answered what could not be used.
+        repaired, doubted: actions that a hook changed; that it asked the model to think of again.
         operations: how often each operation was run.
     """
 
@@ -53,6 +57,10 @@ class Counts:
     cached_tokens: int = 0
     cost: float = 0.0
     model_seconds: float = 0.0
+    hook_ops: int = 0
+    hook_errors: int = 0
+    repaired: int = 0
+    doubted: int = 0
     operations: dict[str, int] = field(default_factory=dict)
 
     def add(self, record: StepRecord, next_observation: str) -> None:
@@ -70,18 +78,30 @@ class Counts:
             self.cost += turn.cost or 0.0
             self.model_seconds += turn.seconds
             for op in turn.ops:
-                self.operations[op.name] = self.operations.get(op.name, 0) + 1
-                if not op.ok:
-                    self.refused += 1
-                    continue
-                self.truncated_reads += op.truncated
-                self.added_bytes += op.added
-                if op.name in WRITES:
-                    self.writes += 1
-                    self.duplicate_writes += op.duplicate
-                elif op.name in SEARCHES:
-                    self.searches += 1
-                    self.empty_searches += op.found == 0
+                self._add_operation(op)
+        for op in record.maintained:
+            self._add_operation(op)
+        for event in record.hooks:
+            self.hook_errors += event.kind in ("error", "lost", "off")
+            self.repaired += event.kind == "repaired"
+            self.doubted += event.kind == "again"
+
+    def _add_operation(self, op: Executed) -> None:
+        self.operations[op.name] = self.operations.get(op.name, 0) + 1
+        self.hook_ops += bool(op.by)
+        if not op.ok:
+            self.refused += 1
+            return
+        self.added_bytes += op.added
+        if op.by:
+            return
+        self.truncated_reads += op.truncated
+        if op.name in WRITES:
+            self.writes += 1
+            self.duplicate_writes += op.duplicate
+        elif op.name in SEARCHES:
+            self.searches += 1
+            self.empty_searches += op.found == 0
 
     def merged(self, other: Counts) -> Counts:
         """The sum of two."""

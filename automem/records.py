@@ -7,7 +7,7 @@ block and names it; `messages` puts them together again, to the character.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any, Literal
@@ -50,6 +50,7 @@ class Executed:
         added: bytes that the memory folder grew by; negative when it shrank.
         duplicate: it wrote what the same file already held.
         truncated: the result was cut to the scaffold's limit.
+        by: the hook that asked for it (``maintain``, ``op_NEAR``); empty when the model wrote it.
     """
 
     name: str
@@ -62,6 +63,26 @@ class Executed:
     added: int = 0
     duplicate: bool = False
     truncated: bool = False
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class HookEvent:
+    """Something that a hook did beyond answering, or that went wrong in it.
+
+    Attributes:
+        call: which call of a hook in this step, from 0, in the order in which they were made.
+        method: the hook.
+        kind: "error": it raised, or its answer had the wrong shape; "lost": its process is gone, with
+            its state; "off": it was lost too often, the episode goes on without hooks; "repaired":
+            it changed an action; "again": it asked the model to think again.
+        text: what went wrong; the action to play instead; the reason.
+    """
+
+    call: int
+    method: str
+    kind: Literal["error", "lost", "off", "repaired", "again"]
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +93,7 @@ class Turn:
         model: its name.
         prompt: the user message that this turn added to the conversation.
         text: the reply, verbatim.
-        ops: operations that were run, in order.
+        ops: operations that were run, in order; what an own operation of the scaffold asked for follows it.
         errors: one line for each thing that was not run.
         prompt_tokens, completion_tokens, cached_tokens: as the server counts them.
         cost: USD, None where the price is not known.
@@ -109,6 +130,8 @@ class StepRecord:
         terminated, truncated: how the episode ended, if it did.
         warnings: what was noticed from outside (a memory folder changed by someone else).
         system: the system message, in the first record only.
+        maintained: memory operations that the scaffold's `maintain` asked for, as they were run.
+        hooks: what hooks did beyond answering, and what went wrong in them.
     """
 
     step: int
@@ -126,6 +149,8 @@ class StepRecord:
     truncated: bool
     warnings: tuple[str, ...] = ()
     system: str | None = None
+    maintained: tuple[Executed, ...] = ()
+    hooks: tuple[HookEvent, ...] = ()
 
 
 def from_json(data: Mapping[str, Any]) -> StepRecord:
@@ -135,14 +160,18 @@ def from_json(data: Mapping[str, Any]) -> StepRecord:
     values["log"] = tuple(_turn(turn) for turn in data["log"])
     values["plan"] = tuple(_turn(turn) for turn in data["plan"])
     values["warnings"] = tuple(data.get("warnings", ()))
+    values["maintained"] = _executed(data.get("maintained", ()))
+    values["hooks"] = tuple(HookEvent(**event) for event in data.get("hooks", ()))
     return StepRecord(**values)
 
 
 def _turn(data: Mapping[str, Any]) -> Turn:
-    ops = tuple(
-        Executed(**{**op, "args": tuple(op["args"]), "span": (op["span"][0], op["span"][1])}) for op in data["ops"]
-    )
+    ops = _executed(data["ops"])
     return Turn(**{**data, "prompt": Prompt(**data["prompt"]), "ops": ops, "errors": tuple(data["errors"])})
+
+
+def _executed(ops: Iterable[Mapping[str, Any]]) -> tuple[Executed, ...]:
+    return tuple(Executed(**{**op, "args": tuple(op["args"]), "span": (op["span"][0], op["span"][1])}) for op in ops)
 
 
 def messages(record: StepRecord, system: str, phase: Phase, turn: int, last_action: str | None) -> list[dict[str, str]]:
@@ -160,9 +189,14 @@ def messages(record: StepRecord, system: str, phase: Phase, turn: int, last_acti
     built = [{"role": "system", "content": system}, {"role": "user", "content": turns[0].prompt.text(content)}]
     for before, after in pairwise(turns[: turn + 1]):
         built.append({"role": "assistant", "content": reply_text(before.text)})
-        results = blocks.results([(op.label, op.result) for op in before.ops])
+        results = shown_results(before.ops)
         built.append({"role": "user", "content": after.prompt.text(results)})
     return built
+
+
+def shown_results(ops: Iterable[Executed]) -> str:
+    """The results block that the model is shown for what it asked for itself."""
+    return blocks.results([(op.label, op.result) for op in ops if not op.by])
 
 
 def reply_text(text: str) -> str:

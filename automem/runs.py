@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 import games
 from automem.episode import EpisodeJob
 from automem.errors import UserError
+from automem.sandbox.limits import SandboxConfig
 from automem.scaffold import Scaffold
 
 RUN = "run.toml"
@@ -84,20 +85,26 @@ class RunConfig(_Strict):
     tasks: tuple[PlannedTask, ...]
     versions: dict[str, str]
     """Versions of what decides the outcome."""
+    sandbox: SandboxConfig = SandboxConfig()
+    """Limits of scaffold code."""
 
     def differences(self, other: RunConfig) -> list[str]:
         """In words, what makes the other plan another experiment than this one."""
         found = []
         # A server may have moved to another address since; what it serves is what counts.
-        mine, theirs = (c.model.model_copy(update={"api_base": ""}) for c in (self, other))
-        if mine != theirs:
-            found.append(f"model: {_short(mine)} then, {_short(theirs)} now")
+        model, other_model = (c.model.model_copy(update={"api_base": ""}) for c in (self, other))
+        if model != other_model:
+            found.append(f"model: {_short(model)} then, {_short(other_model)} now")
         if self.tasks != other.tasks:
             found.append(f"tasks: {_short(self.tasks)} then, {_short(other.tasks)} now")
         for game in sorted({*self.scaffolds, *other.scaffolds}):
             then, now = self.scaffolds.get(game), other.scaffolds.get(game)
             if (then and then.identity) != (now and now.identity):
                 found.append(f"scaffold of {game}: {_short(then)} then, {_short(now)} now")
+        # Whether code was contained does not change what it computes; its limits can.
+        sandbox, other_sandbox = (c.sandbox.model_copy(update={"unsafe": False}) for c in (self, other))
+        if sandbox != other_sandbox:
+            found.append(f"sandbox: {_short(sandbox)} then, {_short(other_sandbox)} now")
         for package in games.versions():
             if self.versions.get(package) != other.versions.get(package):
                 found.append(f"{package}: {self.versions.get(package)} then, {other.versions.get(package)} now")

@@ -1,0 +1,320 @@
+"""The hooks of one episode, seen from the agent: calls that always answer.
+
+Whatever happens in a hook, the agent goes on: an exception, an answer of the wrong shape, a lost
+process are noted as events of the step and count as no answer. Nothing that comes back is trusted:
+the process that answers runs code that a model wrote.
+
+When a recorded step is played again, the same calls are made so that the hooks come to the same
+state, and the recorded answers are given, so that memory comes to where it was whatever the code
+says this time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from automem.hooks.api import Step
+from automem.hooks.source import HookSource
+from automem.memory import Memory
+from automem.ops import OPERATIONS
+from automem.records import HookEvent, StepRecord
+from automem.sandbox import CallFailed, Process, Sandbox
+from automem.schema import HooksSection
+from automem.vocabulary import Op, one_line
+
+EVENT_CHARS = 400
+"""Characters of an event's text."""
+
+MOST_OPERATIONS = 100
+"""Memory operations that one answer may ask for."""
+
+SLACK = 10
+"""How much longer a call may take when a recorded step is played again: it was fast enough once."""
+
+
+class Hooks(Protocol):
+    """What the agent asks of a scaffold's code."""
+
+    events: list[HookEvent]
+    """What happened in the current step."""
+
+    async def begin(self, past: StepRecord | None) -> None:
+        """A step begins; with `past`, one that was recorded and is played again."""
+        ...
+
+    async def observe(self, step: Step) -> dict[str, str]:
+        """The texts for templates; every declared name is there."""
+        ...
+
+    async def maintain(self, step: Step, memory: Memory) -> list[Op]:
+        """Write operations to run after LOG."""
+        ...
+
+    async def check_action(self, step: Step, action: str) -> HookEvent | None:
+        """What is said about an action: an event of kind "repaired" or "again", or None to let it be."""
+        ...
+
+    async def operation(self, op: Op, memory: Memory, phase: str) -> tuple[str, bool, list[Op]]:
+        """Carry out an own operation: what the model is told, whether it was carried out, write operations to run."""
+        ...
+
+    async def close(self) -> None:
+        """The episode is over."""
+        ...
+
+
+class NoHooks:
+    """A scaffold without code."""
+
+    def __init__(self) -> None:
+        self.events: list[HookEvent] = []
+
+    async def begin(self, past: StepRecord | None) -> None:
+        """Nothing to prepare."""
+
+    async def observe(self, step: Step) -> dict[str, str]:
+        """No texts."""
+        return {}
+
+    async def maintain(self, step: Step, memory: Memory) -> list[Op]:
+        """No operations."""
+        return []
+
+    async def check_action(self, step: Step, action: str) -> HookEvent | None:
+        """Every action is let be."""
+        return None
+
+    async def operation(self, op: Op, memory: Memory, phase: str) -> tuple[str, bool, list[Op]]:
+        """There are no own operations without hooks."""
+        return f"{op.name} cannot be carried out: this scaffold has no hooks", False, []
+
+    async def close(self) -> None:
+        """Nothing to end."""
+
+
+class HookSession:
+    """The ``hooks.py`` of a scaffold, running in a process of its own for one episode."""
+
+    def __init__(
+        self, sandbox: Sandbox, source: HookSource, section: HooksSection, game: str, task: str, losses: int = 10
+    ) -> None:
+        """
+        Args:
+            sandbox: where processes come from.
+            source: the code; its problems are empty.
+            section: which texts it shows.
+            game, task: what `reset` is told.
+            losses: how often the process may be lost before the hooks are off.
+        """
+        self.events: list[HookEvent] = []
+        self._sandbox = sandbox
+        self._source = source
+        self._section = section
+        self._episode = (game, task)
+        self._lives = losses + 1
+        self._process: Process | None = None
+        self._call = 0
+        self._past: StepRecord | None = None
+        self._recorded: dict[int, HookEvent] = {}
+        self._answers: deque[tuple[str, bool, list[Op]]] = deque()
+
+    async def begin(self, past: StepRecord | None) -> None:
+        """See `Hooks.begin`."""
+        self.events = []
+        self._call = 0
+        self._past = past
+        self._recorded = {} if past is None else {e.call: e for e in past.hooks if e.kind != "error"}
+        self._answers = deque() if past is None else deque(_own_answers(past, self._source.own))
+
+    async def observe(self, step: Step) -> dict[str, str]:
+        """See `Hooks.observe`."""
+        texts = dict.fromkeys(self._section.shows, "")
+        answer = await self._ask("observe", [_wire(step)], None)
+        if answer is None:
+            return texts
+        if not isinstance(answer, dict) or not all(isinstance(text, str) for text in answer.values()):
+            self._error("observe", "answered something else than named texts")
+            return texts
+        unknown = [name for name in answer if name not in texts]
+        if unknown:
+            self._error("observe", f"{one_line(unknown[0], 40)!r} is not named under [hooks] shows; it was left out")
+        return texts | {name: self._cut(text) for name, text in answer.items() if name in texts}
+
+    async def maintain(self, step: Step, memory: Memory) -> list[Op]:
+        """See `Hooks.maintain`."""
+        answer = await self._ask("maintain", [_wire(step)], memory)
+        if self._past is not None:
+            return [Op(op.name, op.args) for op in self._past.maintained]
+        return self._operations("maintain", answer or [])
+
+    async def check_action(self, step: Step, action: str) -> HookEvent | None:
+        """See `Hooks.check_action`."""
+        call = self._call
+        answer = await self._ask("check_action", [_wire(step), action], None)
+        if self._past is not None:
+            event = self._recorded.get(call)
+            return event if event is not None and event.kind in ("repaired", "again") else None
+        said = self._said(call, action, answer)
+        if said is not None:
+            self.events.append(said)
+        return said
+
+    async def operation(self, op: Op, memory: Memory, phase: str) -> tuple[str, bool, list[Op]]:
+        """See `Hooks.operation`."""
+        method = f"op_{op.name}"
+        answer = await self._ask(method, [list(op.args)], memory)
+        if self._past is not None:
+            return self._answers.popleft() if self._answers else ("", False, [])
+        if answer is None:
+            return f"{op.name} failed; nothing was changed", False, []
+        if not isinstance(answer, dict) or not isinstance(answer.get("text"), str):
+            self._error(method, "answered something else than a text")
+            return f"{op.name} failed; nothing was changed", False, []
+        wanted = self._operations(method, answer.get("ops") or [])
+        if wanted and phase == "plan":
+            self._error(method, f"{len(wanted)} write operations were not run: memory cannot be changed in PLAN")
+            wanted = []
+        return self._cut(answer["text"]), True, wanted
+
+    async def close(self) -> None:
+        """See `Hooks.close`."""
+        await self._drop()
+
+    async def _ask(self, method: str, args: list[Any], memory: Memory | None) -> Any:
+        """Call a method if the code has it; None when it has not, or when the call failed."""
+        if method not in self._source.methods:
+            return None
+        call, self._call = self._call, self._call + 1
+        recorded = self._recorded.get(call)
+        if recorded is not None and recorded.kind in ("lost", "off"):
+            await self._drop()
+            self._lives -= 1
+            return None
+        if self._lives <= 0:
+            return None
+        try:
+            process = await self._ready()
+            return await self._timed(process, method, args, memory)
+        except CallFailed as failed:
+            if self._past is None:
+                await self._failed(call, method, failed)
+            elif failed.lost:
+                await self._drop()
+            return None
+
+    async def _ready(self) -> Process:
+        """The episode's process, started and reset when there is none."""
+        if self._process is None:
+            process = await self._sandbox.open(self._source.text)
+            self._process = process
+            if "reset" in self._source.methods:
+                await self._timed(process, "reset", list(self._episode), None)
+        return self._process
+
+    async def _timed(self, process: Process, method: str, args: Sequence[Any], memory: Memory | None) -> Any:
+        seconds = None if self._past is None else self._sandbox.config.call_seconds * SLACK
+        serve = None if memory is None else _Reader(memory).answer
+        return await process.call(method, args, serve, seconds)
+
+    async def _failed(self, call: int, method: str, failed: CallFailed) -> None:
+        lost = failed.lost or self._process is None
+        if lost:
+            await self._drop()
+            self._lives -= 1
+        kind: Any = "error" if not lost else "lost" if self._lives else "off"
+        text = failed.message if kind != "off" else f"{failed.message}; the episode goes on without hooks"
+        self.events.append(HookEvent(call, method, kind, one_line(text, EVENT_CHARS)))
+
+    async def _drop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await process.close()
+
+    def _error(self, method: str, text: str) -> None:
+        """Note what is wrong with the answer of the call that was just made."""
+        if self._past is None:
+            self.events.append(HookEvent(self._call - 1, method, "error", one_line(text, EVENT_CHARS)))
+
+    def _said(self, call: int, action: str, answer: Any) -> HookEvent | None:
+        if answer is None:
+            return None
+        if isinstance(answer, dict) and len(answer) == 1:
+            kind, text = next(iter(answer.items()))
+            if kind == "play" and isinstance(text, str):
+                played = one_line(text, 100)
+                return HookEvent(call, "check_action", "repaired", played) if played != action else None
+            if kind == "again" and isinstance(text, str):
+                return HookEvent(call, "check_action", "again", one_line(text, EVENT_CHARS))
+        self._error("check_action", "answered neither an action nor a reason to think again")
+        return None
+
+    def _operations(self, method: str, asked: Any) -> list[Op]:
+        """The write operations that an answer asks for; what is none is noted and left out."""
+        if not isinstance(asked, list):
+            self._error(method, "answered something else than a list of operations")
+            return []
+        wanted: list[Op] = []
+        for one in asked[:MOST_OPERATIONS]:
+            if not isinstance(one, list) or not one or not all(isinstance(part, str) for part in one):
+                self._error(method, "an operation is a name and arguments, all of them texts")
+                continue
+            name = one[0].upper()
+            if name not in OPERATIONS or OPERATIONS[name].effect != "write":
+                self._error(method, f"{one_line(one[0], 40)!r} is not a write operation; it was not run")
+                continue
+            wanted.append(Op(name, tuple(part.strip() for part in one[1:])))
+        if len(asked) > MOST_OPERATIONS:
+            self._error(method, f"{len(asked)} operations; only the first {MOST_OPERATIONS} were run")
+        return wanted
+
+    def _cut(self, text: str) -> str:
+        """The text, storable and not longer than the scaffold allows."""
+        most = self._section.text_chars
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        return text if len(text) <= most else f"{text[:most]}\n[{len(text) - most} more characters are not shown]"
+
+
+class _Reader:
+    """Answers what hooks ask of the memory folder."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def answer(self, question: str, args: list[Any]) -> Any:
+        """Raises ValueError, with a line for whoever wrote the hooks, when the question is none."""
+        if question == "files" and not args:
+            return self._memory.listing()
+        if args and isinstance(args[0], str):
+            try:
+                if question == "read" and len(args) == 1:
+                    return self._memory.read(args[0])
+                if question == "tail" and len(args) == 2 and type(args[1]) is int:
+                    return self._memory.tail(args[0], max(args[1], 0))
+                if question == "search" and len(args) == 2 and isinstance(args[1], str):
+                    wanted = args[1].lower()
+                    return [line for line in self._memory.read(args[0]).splitlines() if wanted in line.lower()]
+            except KeyError:
+                return "" if question == "read" else []
+        raise ValueError(f"memory cannot answer {one_line(str(question), 40)} with these arguments")
+
+
+def _wire(step: Step) -> list[Any]:
+    return [step.number, step.observation, step.action, step.raw_action, list(step.history)]
+
+
+def _own_answers(past: StepRecord, own: Iterable[str]) -> Iterable[tuple[str, bool, list[Op]]]:
+    """What own operations answered in a recorded step, in order."""
+    names = frozenset(own)
+    for turn in (*past.log, *past.plan):
+        answer: tuple[str, bool, list[Op]] | None = None
+        for op in turn.ops:
+            if op.by and answer is not None:
+                answer[2].append(Op(op.name, op.args))
+                continue
+            if answer is not None:
+                yield answer
+            answer = (op.result, op.ok, []) if op.name in names else None
+        if answer is not None:
+            yield answer
