@@ -308,7 +308,16 @@ def _evaluate(request: Request, view: Watcher, workers: int) -> None:
         )
         raise typer.Exit(EXIT_STOPPED) from None
     console.print(tables.summary(summary))
-    cost = summary["overall"]["behaviour"]["totals"]["cost"]
+    totals = summary["overall"]["behaviour"]["totals"]
+    if totals["hook_errors"]:
+        errors.print(
+            f"hooks of the scaffold failed in {totals['hook_errors']} calls and counted as no answer; "
+            "automem scaffold check says where, and the traces say when",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+    cost = totals["cost"]
     if cost:
         console.print(f"cost: {cost:.4f} USD", highlight=False)
     console.print(f"run folder: {run.folder}", highlight=False, markup=False, soft_wrap=True)

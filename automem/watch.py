@@ -59,7 +59,21 @@ def turn_lines(phase: Phase, turn: Turn) -> list[Text]:
     return lines
 
 
-def _line(phase: Phase) -> Text:
+def hook_lines(record: StepRecord) -> list[Text]:
+    """What the scaffold's hooks did in a step: operations of `maintain`, changed actions, and what went wrong."""
+    lines = []
+    for op in record.maintained:
+        line = _line("hook").append(op.label, style="cyan" if op.ok else "bold red")
+        lines.append(line.append(f"  {printable(op.result, 160)}", style="default"))
+    for event in record.hooks:
+        told = {"repaired": "action changed to", "again": "asked to think again:"}.get(event.kind)
+        line = _line("hook").append(f"{event.method} ", style="cyan")
+        style = "red" if told is None else "yellow"
+        lines.append(line.append(f"{told or event.kind + ':'} {printable(event.text, 300)}", style=style))
+    return lines
+
+
+def _line(phase: str) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
     return text.append(f"{phase.upper():4} ", style="dim")
 
@@ -96,6 +110,13 @@ class Steps:
             highlight=False,
             soft_wrap=True,
         )
+        for event in record.hooks:
+            self._console.print(
+                f"  {event.method} {event.kind}: {printable(event.text, 300)}",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
 
     def ended(self, outcome: Outcome) -> None:
         """See `automem.evaluate.Watcher`."""
@@ -159,6 +180,7 @@ class Watch:
             f"progression {100 * record.progression:.2f} %"
         )
         self._files = _folder(memory)
+        self._operations.extend(hook_lines(record))
         self._operations.append(Text(f"---- step {record.step}: {record.action}", style="bold green"))
         self._live.update(self._draw())
         if self._delay:
