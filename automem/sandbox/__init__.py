@@ -1,50 +1,18 @@
-"""Placeholder until the processes land: the interface only."""
+"""Running code that a model wrote, where it can hurt nobody.
+
+Each episode has a process of its own, forked from a warm parent that bubblewrap, or Landlock where
+bubblewrap cannot run, has shut in: no network, no files but Python's own, no environment, no view of
+other processes. Before a process takes code in, it also gives up every system call that computing
+does not need (`automem.sandbox.syscalls`). The host speaks with it over a socket, trusts nothing it
+reads there, and ends the process when a call takes too long or its answer cannot be used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from automem.errors import UserError
+from automem.sandbox.failures import CallFailed, SandboxUnavailable
 from automem.sandbox.limits import Mode, SandboxConfig
+from automem.sandbox.modes import choose_mode
+from automem.sandbox.process import Process
+from automem.sandbox.sandbox import Sandbox
 
 __all__ = ["CallFailed", "Mode", "Process", "Sandbox", "SandboxConfig", "SandboxUnavailable", "choose_mode"]
-
-
-class SandboxUnavailable(UserError):
-    pass
-
-
-class CallFailed(Exception):
-    def __init__(self, message: str, lost: bool) -> None:
-        super().__init__(message)
-        self.message, self.lost = message, lost
-
-
-def choose_mode(config: SandboxConfig) -> Mode:
-    raise SandboxUnavailable("scaffold code cannot be run yet")
-
-
-class Process:
-    async def call(
-        self,
-        method: str,
-        args: Sequence[Any],
-        serve: Callable[[str, list[Any]], Any] | None = None,
-        seconds: float | None = None,
-    ) -> Any:
-        raise NotImplementedError
-
-    async def close(self) -> None:
-        raise NotImplementedError
-
-
-class Sandbox:
-    def __init__(self, config: SandboxConfig, mode: Mode | None = None) -> None:
-        self.config = config
-
-    async def open(self, source: str) -> Process:
-        raise CallFailed("scaffold code cannot be run yet", lost=True)
-
-    async def close(self) -> None:
-        pass

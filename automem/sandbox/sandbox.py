@@ -1,0 +1,77 @@
+"""Processes for scaffold code: one an episode, forked from a warm parent in a containment."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from automem.sandbox.failures import CallFailed
+from automem.sandbox.limits import Mode, SandboxConfig
+from automem.sandbox.modes import choose_mode
+from automem.sandbox.parent import ParentGone, WarmParent
+from automem.sandbox.process import Process
+
+
+class Sandbox:
+    """All processes of a run, on one event loop. Nothing is started before the first `open`."""
+
+    def __init__(self, config: SandboxConfig, mode: Mode | None = None) -> None:
+        """`mode`: what `choose_mode` chose; None leaves that to the first `open`."""
+        self.config = config
+        self.mode = mode
+        self._starting = asyncio.Lock()
+        self._parent: WarmParent | None = None
+        self._closed = False
+
+    async def open(self, source: str) -> Process:
+        """A process of its own that has run a ``hooks.py``.
+
+        Raises:
+            CallFailed: the code cannot be run; the text says why.
+            SandboxUnavailable: nothing can contain code here.
+        """
+        try:
+            process = await self._forked()
+        except ParentGone as gone:
+            raise CallFailed(f"no process for scaffold code: {gone}", lost=True) from gone
+        try:
+            await process.load(source)
+        except BaseException:
+            await asyncio.shield(process.close())
+            raise
+        return process
+
+    async def close(self) -> None:
+        """End everything. Calls that are under way fail, and so does every later one."""
+        self._closed = True
+        async with self._starting:
+            if self._parent is not None:
+                await self._parent.close()
+
+    async def _forked(self) -> Process:
+        try:
+            return await self._fork(await self._running())
+        except ParentGone:  # it died since it was last asked; the next one tells whether that is the rule
+            return await self._fork(await self._running())
+
+    async def _fork(self, parent: WarmParent) -> Process:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        try:
+            return Process(self.config, parent, await parent.fork(theirs), ours)
+        except BaseException:
+            ours.close()
+            raise
+
+    async def _running(self) -> WarmParent:
+        async with self._starting:
+            if self._closed:
+                raise ParentGone("the sandbox is closed")
+            if self._parent is None or not self._parent.alive:
+                if self._parent is not None:
+                    await self._parent.close()
+                mode = self.mode or await asyncio.to_thread(choose_mode, self.config)
+                self.mode = mode
+                self._parent = WarmParent(self.config, mode)
+                await self._parent.start()
+            return self._parent
