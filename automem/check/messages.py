@@ -76,7 +76,7 @@ def _renderings(prompts: Prompts, name: str, schema: Schema) -> Iterator[Rendere
 
 
 def _values(name: str, phase: str, schema: Schema) -> Iterator[dict[str, Any]]:
-    fixed = {key: mark(key) for key in ("task", "instructions", "actions", "files", "operations")}
+    fixed: dict[str, Any] = {key: mark(key) for key in ("task", "instructions", "actions", "files", "operations")}
     fixed |= {"game": schema.scaffold.game, "limits": schema.limits.model_dump(), "phase": phase}
     if name == "system.j2":
         yield fixed

@@ -131,10 +131,10 @@ def _leave_out(rest: dict[str, Any], loc: tuple[Any, ...]) -> None:
         _stand_in(rest, loc)
     elif loc[:1] == ("ops",) and loc[1:2] != ("own",):
         # Operations must be there: those that are known, or all.
-        ops = rest.get("ops") if isinstance(rest.get("ops"), dict) else {}
-        enabled = ops.get("enabled") if isinstance(ops.get("enabled"), list) else []
-        known = [name for name in enabled if name in MEMORY_OPERATIONS]
-        rest["ops"] = {"enabled": known or list(MEMORY_OPERATIONS), "own": ops.get("own", [])}
+        ops = rest.get("ops")
+        known = [name for _, name in _strings(ops, "enabled") if name in MEMORY_OPERATIONS]
+        own = ops.get("own", []) if isinstance(ops, dict) else []
+        rest["ops"] = {"enabled": known or list(MEMORY_OPERATIONS), "own": own}
     elif loc[:1] == ("ops",) or loc[:1] == ("files",):
         where = loc[:3] if loc[0] == "ops" else loc[:2]
         if not _remove(rest, where):

@@ -1,4 +1,4 @@
-"""What a valid ``scaffold.toml`` says that cannot work, breaks an invariant, or costs more than its author may think."""
+"""What a valid ``scaffold.toml`` says that cannot work, breaks an invariant, or costs more than it seems."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ PURPOSE: Mapping[str, str] = {
     "log.j2": "the first message of LOG; it shows the observation and asks for <|DONE|><|END|>",
     "plan.j2": "the first message of PLAN; it shows the observation and asks for <|ACTION|>name<|END|>",
     "results.j2": "the message after a reply; it shows results, errors and turns_left",
-    "handoff.j2": "what the base model is told after a specialist has consulted memory; it asks for <|ACTION|>name<|END|>",
+    "handoff.j2": "what the model that acts is told after a specialist; it asks for <|ACTION|>name<|END|>",
 }
 
 _STAND_INS: Mapping[str, str] = dict.fromkeys(NAMES, "-")
@@ -194,12 +194,9 @@ def _referenced(node: nodes.Node) -> Collection[str | None]:
     """Names of templates that a node brings in; None for one that is known only when it is rendered."""
     template = getattr(node, "template", None)
     if isinstance(template, nodes.Const):
-        value = template.value
-        names = value if isinstance(value, (tuple, list)) else [value]
-        return [name if isinstance(name, str) else None for name in names]
-    if isinstance(template, (nodes.Tuple, nodes.List)):
-        return [
-            item.value if isinstance(item, nodes.Const) and isinstance(item.value, str) else None
-            for item in template.items
-        ]
-    return [None]
+        named = template.value if isinstance(template.value, tuple | list) else [template.value]
+    elif isinstance(template, nodes.Tuple | nodes.List):
+        named = [item.value if isinstance(item, nodes.Const) else None for item in template.items]
+    else:
+        named = [None]
+    return [name if isinstance(name, str) else None for name in named]
