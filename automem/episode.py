@@ -15,6 +15,7 @@ import orjson
 
 from automem import trace
 from automem.agent import Agent, Decision, Listener
+from automem.duplicates import Duplicates
 from automem.errors import UserError
 from automem.game_pool import GamePool, RemoteGame
 from automem.hooks.session import Hooks, HookSession, NoHooks
@@ -103,11 +104,12 @@ class _Tally:
     """What is summed up while an episode runs, or again from its trace."""
 
     counts: Counts = field(default_factory=Counts)
+    duplicates: Duplicates = field(default_factory=Duplicates)
     reached_at: dict[str, int] = field(default_factory=dict)
     reward: float = 0.0
 
     def add(self, record: StepRecord, next_observation: str) -> None:
-        self.counts.add(record, next_observation)
+        self.counts.add(record, next_observation, self.duplicates)
         self.reward += record.reward
         for name, count in record.achievements.items():
             if count:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 
+from automem.duplicates import Duplicates
 from automem.records import Executed, StepRecord
 
 WRITES = frozenset({"APPEND", "WRITE", "UPSERT", "UPSERT_MAP"})
@@ -24,7 +25,8 @@ class Counts:
         fallback: steps at which the model committed no action.
         turns: calls of a model.
         errors: lines of error that the model was told.
-        writes, duplicate_writes: write operations that were carried out; those that wrote what stood there already.
+        writes, duplicate_writes: write operations of the model that were carried out; those that wrote the same
+            content into the same file again, exactly or but for step numbers and white space (`Duplicates`).
         searches, empty_searches: searches that were carried out; those that found no line.
         refused: operations that the memory folder refused; they count as nothing else.
         truncated_reads: results that were cut to the scaffold's limit.
@@ -63,8 +65,14 @@ class Counts:
     doubted: int = 0
     operations: dict[str, int] = field(default_factory=dict)
 
-    def add(self, record: StepRecord, next_observation: str) -> None:
-        """Count one step; `next_observation` is what its action led to."""
+    def add(self, record: StepRecord, next_observation: str, duplicates: Duplicates) -> None:
+        """Count one step.
+
+        Args:
+            record: the step.
+            next_observation: what its action led to.
+            duplicates: the episode's, told of every step in order.
+        """
         self.steps += 1
         self.stuck += record.observation == next_observation
         self.invalid += record.invalid
@@ -78,15 +86,15 @@ class Counts:
             self.cost += turn.cost or 0.0
             self.model_seconds += turn.seconds
             for op in turn.ops:
-                self._add_operation(op)
+                self._add_operation(op, duplicates)
         for op in record.maintained:
-            self._add_operation(op)
+            self._add_operation(op, duplicates)
         for event in record.hooks:
             self.hook_errors += event.kind in ("error", "lost", "off")
             self.repaired += event.kind == "repaired"
             self.doubted += event.kind == "again"
 
-    def _add_operation(self, op: Executed) -> None:
+    def _add_operation(self, op: Executed, duplicates: Duplicates) -> None:
         self.operations[op.name] = self.operations.get(op.name, 0) + 1
         self.hook_ops += bool(op.by)
         if not op.ok:
@@ -98,7 +106,9 @@ class Counts:
         self.truncated_reads += op.truncated
         if op.name in WRITES:
             self.writes += 1
-            self.duplicate_writes += op.duplicate
+            self.duplicate_writes += duplicates.seen(op)
+        elif op.name == "DELETE":
+            duplicates.seen(op)
         elif op.name in SEARCHES:
             self.searches += 1
             self.empty_searches += op.found == 0
