@@ -1,0 +1,174 @@
+"""``automem scaffold …``: versions of scaffolds on the command line. Thin: it checks, calls, and prints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+
+from automem.errors import UserError
+
+if TYPE_CHECKING:
+    from automem.lineage import Lineage
+
+scaffold_app = typer.Typer(
+    help="Scaffolds: which versions there are, how they descend and differ, and what they scored.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+console = Console()
+
+EXIT_ERRORS = 1
+"""The scaffold was checked, and is not right."""
+
+
+def complete_ref(incomplete: str) -> list[str]:
+    """Versions for shell completion."""
+    from automem import scaffold
+
+    return [ref for ref in scaffold.available() if ref.startswith(incomplete)]
+
+
+def complete_game(incomplete: str) -> list[str]:
+    """Games that have scaffolds, for shell completion."""
+    from automem import scaffold
+
+    return sorted({game for ref in scaffold.available() if (game := ref.split("/")[0]).startswith(incomplete)})
+
+
+def complete_child(incomplete: str) -> list[str]:
+    """The beginning of a new version's name, for shell completion."""
+    return [f"{game}/" for game in complete_game(incomplete.split("/")[0])]
+
+
+Ref = Annotated[
+    str,
+    typer.Argument(
+        metavar="REF",
+        help="game/version, a folder, runs/NAME, or 8 or more digits of an identity.",
+        autocompletion=complete_ref,
+    ),
+]
+Game = Annotated[str | None, typer.Argument(metavar="[GAME]", help="Only this game's.", autocompletion=complete_game)]
+
+
+@scaffold_app.command("list", epilog="Example: [bold]automem scaffold list crafter[/bold]")
+def list_(game: Game = None) -> None:
+    """List the versions that can be played by name."""
+    from automem import lineage, runs, scaffold_views
+    from automem import scaffold as scaffolds
+
+    found = runs.all_runs()
+    known = lineage.read(found)
+    _check_game(game, known)
+    current = [v for v in known.versions.values() if v.current and game in (None, v.game)]
+    loaded = [(v, scaffolds.load(str(v.place))) for v in sorted(current, key=lambda v: v.ref)]
+    changed = {v.identity: others for v, files in loaded if (others := lineage.changed_since_evaluated(files, found))}
+    console.print(scaffold_views.table(known, loaded, changed))
+    for broken in known.broken:
+        if game in (None, broken.ref.partition("/")[0]):
+            console.print(scaffold_views.plain(f"{broken.ref} does not load: {broken.problem}", "red"), soft_wrap=True)
+    others = sum(1 for v in known.versions.values() if not v.current and game in (None, v.game))
+    if others:
+        console.print(f"{others} more known only from runs; see: automem scaffold log", highlight=False)
+
+
+@scaffold_app.command("show", epilog="Example: [bold]automem scaffold show crafter/v0[/bold]", no_args_is_help=True)
+def show(ref: Ref) -> None:
+    """Show one version: identity, lineage, limits, operations, files, hooks, scores and notes."""
+    from automem import lineage, runs, scaffold_views
+
+    loaded = lineage.resolve(ref)
+    found = runs.all_runs()
+    scaffold_views.show(console, loaded, lineage.read(found), found)
+
+
+@scaffold_app.command("log", epilog="Example: [bold]automem scaffold log crafter[/bold]")
+def log(game: Game = None) -> None:
+    """Draw the lineage as a tree, with the score of each version and its interval."""
+    from automem import lineage, runs, scaffold_views
+
+    found = runs.all_runs()
+    known = lineage.read(found)
+    _check_game(game, known)
+    for name in [game] if game else known.games():
+        # Cut lines would hide figures: where there is no terminal to fit, lines are as long as they are.
+        console.print(scaffold_views.tree(known, name, found), soft_wrap=not console.is_terminal)
+    console.print(scaffold_views.legend(), style="dim", highlight=False, soft_wrap=True)
+
+
+@scaffold_app.command(
+    "new", epilog="Example: [bold]automem scaffold new crafter/v2 --from crafter/v1[/bold]", no_args_is_help=True
+)
+def new(
+    child: Annotated[
+        str,
+        typer.Argument(metavar="GAME/VERSION", help="Name of the new version.", autocompletion=complete_child),
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="REF", help="Its parent; the game's v0 by default.", autocompletion=complete_ref
+        ),
+    ] = None,
+) -> None:
+    """Make a version from another one, to change it: its files, its own name, its parent's identity."""
+    from automem.child import make_child
+    from automem.scaffold_views import plain
+
+    made = make_child(child, source or f"{child.partition('/')[0]}/v0")
+    folder = made.scaffold.folder
+    lines = [f"{folder} is a child of {made.parent} ({made.parent_identity[:12]})."]
+    if made.from_changed:
+        lines.append(
+            f"Its files are those of {source}, which was changed after it was evaluated; its parent is the version "
+            "as it was evaluated. Put those files back next: automem eval says how."
+        )
+    lines += [
+        "Next:",
+        f"  edit the files in {folder}; say in {folder / 'notes.md'} what changes and why",
+        f"  automem scaffold check {child}",
+        f"  automem scaffold diff {source or made.parent} {child}",
+        f"  automem eval {made.scaffold.game} --scaffold {child} --model scripted",
+    ]
+    for line in lines:
+        console.print(plain(line), soft_wrap=True)
+
+
+@scaffold_app.command(
+    "diff",
+    epilog="Example: [bold]automem scaffold diff crafter/v0 crafter/v1 --html diff.html[/bold]",
+    no_args_is_help=True,
+)
+def diff(
+    a: Annotated[
+        str, typer.Argument(metavar="A", help="The old version, named as for show.", autocompletion=complete_ref)
+    ],
+    b: Annotated[str, typer.Argument(metavar="B", help="The new version.", autocompletion=complete_ref)],
+    side_by_side: Annotated[
+        bool, typer.Option("--side-by-side", "-s", help="Old and new lines beside each other.")
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page instead.", dir_okay=False)
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="With --html: replace whatever file is there.")] = False,
+) -> None:
+    """Say in words what differs between two versions, then show it line by line."""
+    from automem import lineage
+    from automem.scaffold_diff import compare_scaffolds, page, terminal
+
+    old, new = lineage.resolve(a), lineage.resolve(b)
+    found = compare_scaffolds(old, new, lineage.read())
+    if html is None:
+        terminal.show(console, found, side_by_side)
+        return
+    page.write(html, page.render(found), force)
+    console.print(f"written: {html}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _check_game(game: str | None, known: Lineage) -> None:
+    if game is not None and game not in known.games():
+        raise UserError(f"no scaffold plays {game!r}; there are scaffolds for {', '.join(known.games()) or 'no game'}")

@@ -1,0 +1,166 @@
+"""What runs measured of a version of a scaffold, and how that compares with its parent.
+
+Figures come from the runs' summaries. Every run stands for itself: runs are never pooled, so that an
+episode is never counted twice, and a run that played seeds which another one played in the same way says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from scipy.special import ndtri, stdtrit
+
+import games
+from automem.errors import UserError
+from automem.lineage import Version
+from automem.runs import Run
+from automem.summary import CONFIDENCE, standard_error
+
+Episode = tuple[str, int]
+"""Task and seed."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What one run measured of a version, in the tasks of its game.
+
+    Attributes:
+        run: its name.
+        model: its name, with the sampling where that is not greedy.
+        scripted: the player is the `scripted` program and not an LLM.
+        target: the suite or task that was asked for.
+        setting: all that makes episodes of two runs comparable; equal for runs that can be paired.
+        steps: step limits of its tasks, without repetition.
+        progression: mean in [0, 1]; None when nothing was measured yet.
+        interval: its 95 % interval; None for fewer than two episodes.
+        episodes: how many are in the mean.
+        planned: how many the run will have.
+        by_seed: episode -> progression.
+        repeats: another run, shown before this one, that played some of these episodes in the same way.
+        problem: why there is no figure; empty when there is one.
+    """
+
+    run: str
+    model: str
+    scripted: bool
+    target: str
+    setting: tuple[Any, ...]
+    steps: tuple[int, ...]
+    progression: float | None
+    interval: tuple[float, float] | None
+    episodes: int
+    planned: int
+    by_seed: Mapping[Episode, float]
+    repeats: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """A difference in progression between two versions over the episodes that both played.
+
+    Attributes:
+        difference: mean, in [-1, 1]; the mean of the tasks' means.
+        interval: 95 %; None when a task has fewer than two episodes in common.
+        episodes: how many both played.
+        run: the other version's run.
+    """
+
+    difference: float
+    interval: tuple[float, float] | None
+    episodes: int
+    run: str
+
+
+def scores(version: Version) -> list[Score]:
+    """What runs measured of exactly these files: by model and target, the latest run of each first."""
+    found = [_score(run, version) for run in version.runs]
+    ordered = sorted(found, key=lambda score: (score.scripted, score.model, score.target))
+    marked: list[Score] = []
+    for score in ordered:
+        earlier = next(
+            (s.run for s in marked if s.setting == score.setting and not s.by_seed.keys().isdisjoint(score.by_seed)), ""
+        )
+        marked.append(replace(score, repeats=earlier))
+    return marked
+
+
+def _score(run: Run, version: Version) -> Score:
+    config = run.config
+    tasks = [t for t in config.tasks if games.game_of(t.task) == version.game]
+    model = config.model
+    name = model.name if model.temperature == 0 else f"{model.name} at temperature {model.temperature:g}"
+    figures: dict[str, Any] = {"progression": None, "interval": None, "episodes": 0}
+    by_seed: dict[Episode, float] = {}
+    problem = ""
+    try:
+        data = run.summary()
+        if data is None:
+            finished = sum(1 for _ in run.folder.glob("episodes/*/seed-*/episode.json"))
+            problem = f"no summary yet, {finished} episodes finished"
+        else:
+            figures = data["per_game"].get(version.game, figures)
+            figures = {name: figures[name] for name in ("progression", "interval", "episodes")}
+            by_seed = {
+                (task.task, int(seed)): float(value)
+                for task in tasks
+                for seed, value in data["per_task"].get(task.task, {"by_seed": {}})["by_seed"].items()
+            }
+            problem = "" if figures["episodes"] else "no episode was finished"
+    except (UserError, OSError, KeyError, TypeError, ValueError, AttributeError):
+        problem = "its summary is damaged; resume the run to write it again"
+    interval = figures["interval"]
+    return Score(
+        run=config.name,
+        model=name,
+        scripted=model.name == "scripted",
+        target=config.target,
+        setting=(
+            model.name,
+            model.temperature,
+            model.max_tokens,
+            tuple(sorted((t.task, t.steps, tuple(sorted(t.facts.items()))) for t in tasks)),
+            tuple(config.versions.get(package) for package in games.versions()),
+        ),
+        steps=tuple(dict.fromkeys(t.steps for t in tasks)),
+        progression=figures["progression"],
+        interval=None if interval is None else (interval[0], interval[1]),
+        episodes=figures["episodes"],
+        planned=sum(len(t.seeds) for t in tasks),
+        by_seed=by_seed,
+        problem=problem,
+    )
+
+
+def paired(score: Score, others: Iterable[Score]) -> Paired | None:
+    """How much better a version played than another on the very same episodes; None without a comparable run.
+
+    Args:
+        score: of the version.
+        others: of the other version; the run with the most episodes in common is taken.
+    """
+    comparable = [other for other in others if other.setting == score.setting]
+    common = [(sorted(score.by_seed.keys() & other.by_seed.keys()), other) for other in comparable]
+    shared, other = max(common, key=lambda pair: len(pair[0]), default=((), None))
+    if not shared or other is None:
+        return None
+    tasks: dict[str, list[float]] = {task: [] for task, _ in shared}
+    for episode in shared:
+        tasks[episode[0]].append(score.by_seed[episode] - other.by_seed[episode])
+    mean, interval = _mean_of_means(list(tasks.values()))
+    return Paired(mean, interval, len(shared), other.run)
+
+
+def _mean_of_means(groups: Sequence[Sequence[float]]) -> tuple[float, tuple[float, float] | None]:
+    """Mean of the groups' means with its 95 % interval: Student's for one group, normal for several."""
+    mean = math.fsum(math.fsum(group) / len(group) for group in groups) / len(groups)
+    errors = [standard_error(group) for group in groups]
+    if any(error is None for error in errors):
+        return mean, None
+    error = math.sqrt(math.fsum(e * e for e in errors if e is not None)) / len(groups)
+    tail = (1 + CONFIDENCE) / 2
+    reach = error * float(stdtrit(len(groups[0]) - 1, tail) if len(groups) == 1 else ndtri(tail))
+    return mean, (mean - reach, mean + reach)

@@ -1,0 +1,40 @@
+"""Text of a scaffold made safe to show: what does not print is shown as a sign that does.
+
+A model may have written these files. An escape sequence could repaint the terminal, a sign that turns
+the reading direction could make code look like other code; both must be seen by whoever reviews it.
+"""
+
+from __future__ import annotations
+
+
+def visible(text: str, column: int = 0) -> str:
+    """One line, with every character that does not print replaced by one that does.
+
+    Control characters become their pictures (ESC is ``␛``), a tab an arrow and spaces to the next
+    fourth column, anything else ``\\u{202e}`` with its number.
+
+    Args:
+        text: a line, or a piece of one.
+        column: where the piece begins.
+    """
+    if text.isprintable():
+        return text
+    shown: list[str] = []
+    for char in text:
+        sign = _sign(char, column)
+        shown.append(sign)
+        column += len(sign)
+    return "".join(shown)
+
+
+def _sign(char: str, column: int) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if char == "\t":
+        return "→" + " " * (3 - column % 4)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    return f"\\u{{{code:x}}}"
