@@ -37,7 +37,7 @@ class CallFailed(Exception):
 def ending(status: int | None) -> str:
     """How a process ended, in words, from its wait status; None when nobody can say."""
     if status is None:
-        return "ended"
+        return "ended; how is not known"
     if (number := status & 0x7F) == 0:
         return f"ended by itself with exit code {status >> 8}"
     try:

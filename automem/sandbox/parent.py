@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import importlib.util
 import itertools
 import json
 import os
@@ -117,7 +118,7 @@ class WarmParent:
         try:
             await asyncio.shield(asked)
         except asyncio.CancelledError:
-            asked.add_done_callback(lambda _: asyncio.ensure_future(self.end(key)))
+            asked.add_done_callback(lambda done: None if done.exception() else asyncio.ensure_future(self.end(key)))
             raise
         return key
 
@@ -219,7 +220,7 @@ def settings(config: SandboxConfig, mode: Mode) -> dict[str, Any]:
 
 
 def command(mode: Mode) -> tuple[list[str], dict[str, str]]:
-    """The command that starts a warm parent, and its environment."""
+    """The command that starts a warm parent, and its environment; raises `ParentGone` where there is none."""
     start = [*view.FLAGS, "-c", BOOTSTRAP]
     if mode == "bubblewrap":
         return [*view.bubblewrap(shutil.which("bwrap") or "bwrap"), *start], {}
@@ -229,10 +230,16 @@ def command(mode: Mode) -> tuple[list[str], dict[str, str]]:
         return program, environment
     read, listed = view.readable()
     given = json.dumps({"read": read, "list": listed, "environment": environment})
-    return [sys.executable, "-P", "-B", str(HERE / "landlock_exec.py"), given, *program], {}
+    package = importlib.util.find_spec("landlock")
+    if package is None or package.origin is None:
+        raise ParentGone("the package landlock is not installed")
+    packages = {"PYTHONPATH": str(Path(package.origin).parent.parent)}
+    return [sys.executable, "-P", "-B", str(HERE / "landlock_exec.py"), given, *program], packages
 
 
 def last_words(errors: IO[bytes]) -> str:
-    """The end of what a program wrote to its error output, in one line."""
+    """What a program that failed said about it: the last line that speaks of an error, else the last line."""
     errors.seek(0)
-    return " ".join(errors.read().decode("utf-8", "replace").split())[-300:]
+    lines = [line.strip() for line in errors.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    telling = [line for line in lines if "rror" in line] or lines or [""]
+    return telling[-1][:300]

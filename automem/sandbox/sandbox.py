@@ -18,7 +18,7 @@ class Sandbox:
     def __init__(self, config: SandboxConfig, mode: Mode | None = None) -> None:
         """`mode`: what `choose_mode` chose; None leaves that to the first `open`."""
         self.config = config
-        self.mode = mode
+        self.mode: Mode | None = mode
         self._starting = asyncio.Lock()
         self._parent: WarmParent | None = None
         self._closed = False
@@ -70,8 +70,10 @@ class Sandbox:
             if self._parent is None or not self._parent.alive:
                 if self._parent is not None:
                     await self._parent.close()
-                mode = self.mode or await asyncio.to_thread(choose_mode, self.config)
-                self.mode = mode
+                mode = self.mode
+                if mode is None:
+                    mode = await asyncio.to_thread(choose_mode, self.config)
+                    self.mode = mode
                 self._parent = WarmParent(self.config, mode)
                 await self._parent.start()
             return self._parent
