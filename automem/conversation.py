@@ -7,17 +7,20 @@ from dataclasses import replace
 from typing import Any
 
 from automem.models.protocol import ContextTooLong, Message, Model, Reply
-from automem.prompts import Prompts, PromptTooLong
+from automem.prompts import LARGEST_PROMPT, Prompts, PromptTooLong, TemplateProblem, plain
 from automem.records import Phase, Prompt, Turn, reply_text, shown_results
 
 
 class Conversation:
     """One phase of one step with a model.
 
+    A template that fails does not end an episode: a plain text takes its place (`automem.prompts.plain`).
+
     Attributes:
         phase: "log" or "plan".
         turns: what has been said and done so far.
         cut_short: why the phase ended before its last turn without the model's doing; None if it did not.
+        warnings: what a person should know: templates that failed, each once, and `cut_short`.
     """
 
     def __init__(
@@ -32,14 +35,16 @@ class Conversation:
             values: what the phase's templates show (`automem.prompts.BY_STEP`).
             most: replies at most.
         """
-        user = prompts.render(f"{phase}.j2", values)
         self.turns: list[Turn] = []
         self.cut_short: str | None = None
+        self.warnings: list[str] = []
+        self._failed: set[str] = set()
         self._model = model
         self._prompts = prompts
         self.phase: Phase = phase
         self._values = values
         self._most = most
+        user = self._rendered(f"{phase}.j2", values)
         self._messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         self._prompt = Prompt.around(user, "observation", values["observation"])
 
@@ -64,17 +69,31 @@ class Conversation:
             if not self.turns:
                 raise
             self.cut_short = f"{self.phase.upper()} ended after {len(self.turns)} turns: the next prompt did not fit"
+            self.warnings.append(self.cut_short)
             return None
 
     def _answer(self, turn: Turn) -> None:
         """Go on with the last reply and what its operations answered."""
         results = shown_results(turn.ops)
         left = self._most - len(self.turns)
-        values = {**self._values, "results": results, "errors": turn.errors, "turns_left": left}
-        text = self._prompts.render("results.j2", values)
+        text = self._rendered(
+            "results.j2", {**self._values, "results": results, "errors": turn.errors, "turns_left": left}
+        )
+        if len(text) > LARGEST_PROMPT:
+            raise PromptTooLong(f"results.j2: more than {LARGEST_PROMPT} characters")
         self._prompt = Prompt.around(text, "results", results)
         self._messages.append({"role": "assistant", "content": reply_text(turn.text)})
         self._messages.append({"role": "user", "content": text})
+
+    def _rendered(self, name: str, values: Mapping[str, Any]) -> str:
+        """The scaffold's template, or the plain text where that fails."""
+        try:
+            return self._prompts.render(name, values)
+        except TemplateProblem as problem:
+            if name not in self._failed:
+                self._failed.add(name)
+                self.warnings.append(f"a plain text was used instead of a template: {problem}")
+            return plain(name, values)
 
 
 def _storable(reply: Reply) -> Reply:

@@ -1,31 +1,30 @@
-"""The templates of a scaffold, compiled, checked and rendered.
+"""The prompts of an episode: a scaffold's templates, tried out when they are loaded.
 
-Five templates make the prompts of an episode:
+Five templates make them:
 
 - ``system.j2``: role, rules, files and operations; rendered once, the same at every step;
 - ``log.j2`` and ``plan.j2``: the first user message of a phase;
 - ``results.j2``: the user message after a reply, with what its operations answered;
 - ``handoff.j2``: what the base model is told after a specialist has consulted memory.
 
-Templates may come from a model, so they run in Jinja2's immutable sandbox, and a name that
-does not exist is an error when the scaffold is loaded, not at step 300.
+Templates may come from a model. What they may do is in `automem.templates`; here is what they are
+given, a trial with samples of it, so that a mistake is told when the scaffold is loaded and not at
+step 300, and what is said in place of a template that fails all the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import fields
-from itertools import islice
+from itertools import product
 from typing import Any
 
-from jinja2 import DictLoader, StrictUndefined, Template, TemplateSyntaxError, meta, nodes
-from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-from automem.errors import UserError
+from automem.blocks import memory_listing
 from automem.hooks import Step
+from automem.templates import LARGEST_PROMPT, PromptTooLong, TemplateProblem, Templates
+from automem.templates.meter import WORK
 
-LARGEST_PROMPT = 400_000
-"""Characters of one rendered message; more than any context window that plays these games."""
+__all__ = ["LARGEST_PROMPT", "NAMES", "PromptTooLong", "Prompts", "TemplateProblem"]
 
 ALWAYS = frozenset({"game", "task", "instructions", "actions", "files", "operations", "limits"})
 """Names every template may use: they do not change during an episode."""
@@ -41,41 +40,17 @@ NAMES: Mapping[str, frozenset[str]] = {
 }
 """Template -> the names that it may use."""
 
-
 EVERYWHERE = frozenset[str]().union(*NAMES.values())
-"""Names that a template which others include may use: what it gets depends on where it is included."""
 
+TRIAL_WORK = WORK // 10
+"""What a template may do with a sample: samples are small."""
 
-class TemplateProblem(UserError):
-    """A template that cannot be used: ``file:line: what is wrong``."""
-
-
-class PromptTooLong(TemplateProblem):
-    """A message that renders to more than `LARGEST_PROMPT` characters."""
-
-
-_SAMPLE: Mapping[str, Any] = {
-    "game": "game",
-    "task": "task",
-    "instructions": "instructions",
-    "actions": "- wait: nothing",
-    "files": "- notes.txt [note]",
-    "operations": "<|READ|>file<|END|>",
-    "step": Step(1, "observation", "wait", "wait", ("wait",)),
-    "observation": "observation",
-    "memory": "(no files yet)",
-    "pinned": "",
-    "phase": "LOG",
-    "limits": {},
-    "hooks": {},
-    "results": "",
-    "errors": ["error"],
-    "turns_left": 3,
-}
+LISTED = 10_000
+"""Characters of the listing of memory files in a plain message."""
 
 
 class Prompts:
-    """Compiled templates. `Prompts(…)` raises `TemplateProblem` when one is not right."""
+    """The templates of a scaffold. `Prompts(…)` raises `TemplateProblem` when one is not right."""
 
     def __init__(self, sources: Mapping[str, str], limits: Mapping[str, Any], shows: Sequence[str] = ()) -> None:
         """
@@ -87,74 +62,108 @@ class Prompts:
         for name in NAMES:
             if name not in sources:
                 raise TemplateProblem(f"{name}: missing; every scaffold has {', '.join(NAMES)}")
-        self._environment = ImmutableSandboxedEnvironment(
-            loader=DictLoader(dict(sources)),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=False,
-            autoescape=False,
-        )
-        # What differs from one rendering to the next would make an episode unrepeatable.
-        self._environment.filters.pop("random")
-        self._environment.globals.pop("lipsum")
-        for name, source in sources.items():
-            self._check_names(name, source)
-        self._templates: dict[str, Template] = {name: self._compiled(name) for name in NAMES}
+        parts: dict[str, Collection[str]] = dict.fromkeys(EVERYWHERE, ())
+        parts |= {"step": [field.name for field in fields(Step)], "limits": list(limits), "hooks": tuple(shows)}
+        self._templates = Templates(sources, NAMES, parts)
         for name in NAMES:
-            values = {key: _SAMPLE[key] for key in NAMES[name]} | {"limits": limits}
-            for hooks in (dict.fromkeys(shows, ""), dict.fromkeys(shows, "text")):
-                self.render(name, values | ({"hooks": hooks} if "hooks" in NAMES[name] else {}))
-
-    def _check_names(self, name: str, source: str) -> None:
-        """Refuse names that no prompt has, in every template, whether or not it is rendered by the trial."""
-        allowed = NAMES.get(name, EVERYWHERE)
-        try:
-            tree = self._environment.parse(source)
-            used = meta.find_undeclared_variables(tree)
-        except TemplateSyntaxError as error:
-            raise TemplateProblem(f"{name}:{error.lineno}: {error.message}") from error
-        except RecursionError as error:
-            raise TemplateProblem(f"{name}: nested too deeply; make it simpler") from error
-        for unknown in sorted(used - allowed):
-            line = next((i for i, text in enumerate(source.splitlines(), 1) if unknown in text), 1)
-            raise TemplateProblem(
-                f"{name}:{line}: no variable {unknown!r} here; it may use {', '.join(sorted(allowed))}"
-            )
-        known = {field.name for field in fields(Step)}
-        for node in tree.find_all(nodes.Getattr):
-            if isinstance(node.node, nodes.Name) and node.node.name == "step" and node.attr not in known:
-                raise TemplateProblem(
-                    f"{name}:{node.lineno}: step has no {node.attr!r}; it has {', '.join(sorted(known))}"
-                )
-
-    def _compiled(self, name: str) -> Template:
-        try:
-            return self._environment.get_template(name)
-        except TemplateSyntaxError as error:
-            raise TemplateProblem(f"{name}:{error.lineno}: {error.message}") from error
-        except RecursionError as error:
-            raise TemplateProblem(f"{name}: nested too deeply; make it simpler") from error
+            for values in _samples(name, limits, shows):
+                self._templates.render(name, values, TRIAL_WORK)
 
     def render(self, name: str, values: Mapping[str, Any]) -> str:
         """Render one template.
 
         Raises `PromptTooLong` as soon as the text passes `LARGEST_PROMPT` characters, and
-        `TemplateProblem`, naming the template and the reason, for anything else that goes wrong in it.
+        `TemplateProblem`, naming the template, the line and the reason, for anything else that goes wrong in it.
         """
-        template = self._templates[name]
-        text = ""
-        try:
-            # `Template.render` without its bound-less join: this stops a template that never ends.
-            parts = iter(template.root_render_func(template.new_context(dict(values))))
-            while chunk := list(islice(parts, 256)):
-                text += "".join(chunk)
-                if len(text) > LARGEST_PROMPT:
-                    raise PromptTooLong(f"{name}: renders to more than {LARGEST_PROMPT} characters")
-            if not text.isascii():
-                text.encode("utf-8")
-        except TemplateProblem:
-            raise
-        except Exception as error:  # a template is a program that a model may have written: it can raise anything
-            raise TemplateProblem(f"{name}: {type(error).__name__}: {error}") from error
-        return text
+        return self._templates.render(name, values)
+
+
+def plain(name: str, values: Mapping[str, Any]) -> str:
+    """What is said in place of a template that failed: all that a model needs to go on with the phase.
+
+    Args:
+        name: ``log.j2``, ``plan.j2``, ``results.j2`` or ``handoff.j2``.
+        values: what the template would have been given.
+
+    The text can be stored as UTF-8. It may be longer than `LARGEST_PROMPT`, as what it shows may.
+    """
+    if name == "results.j2":
+        left = values["turns_left"]
+        lines = [
+            *filter(None, [values["results"]]),
+            *(f"! {error}" for error in values["errors"]),
+            f"{left} {'reply' if left == 1 else 'replies'} left in {values['phase']}. {_FINISH[values['phase']]}",
+        ]
+        text = "\n".join(lines)
+    elif name == "handoff.j2":
+        text = f"# ACTION\nMemory has been consulted. {_FINISH['PLAN']}"
+    else:
+        head = f"# {values['phase']}\n{_TODO[values['phase']]} {_FINISH[values['phase']]}"
+        text = f"{values['observation']}\n\n{head}\n\nFiles now:\n{_listing(values['memory'])}"
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+_TODO = {
+    "LOG": "Write down in memory what the last action led to.",
+    "PLAN": "Read what you need from memory, then choose the next action.",
+}
+
+_FINISH = {
+    "LOG": "Finish with <|DONE|><|END|>.",
+    "PLAN": "Finish with <|ACTION|>name of the action<|END|>.",
+}
+
+
+def _listing(memory: str) -> str:
+    if len(memory) <= LISTED:
+        return memory
+    return memory[:LISTED].rpartition("\n")[0] + "\n(and more files)"
+
+
+def _samples(name: str, limits: Mapping[str, Any], shows: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    """What a template may be given, in all the ways in which it differs: the first step and a later one,
+    with and without an action, errors, hooks' texts, files and replies left."""
+    fixed = {
+        "game": "game",
+        "task": "task",
+        "instructions": "instructions",
+        "actions": "- wait: nothing\n- go: somewhere",
+        "files": "- notes.txt [note]",
+        "operations": "<|READ|>file<|END|>  read a file",
+        "limits": limits,
+    }
+    if name == "system.j2":
+        yield fixed
+        return
+    for (phase, step), text in product(_moments(name), ("", "text")):
+        first = step.number == 0
+        by_step = {
+            **fixed,
+            "phase": phase,
+            "step": step,
+            "observation": f"=== STEP {step.number} ===\n{step.observation}\n=== END OF OBSERVATION ===",
+            "memory": memory_listing([] if first else [("notes.txt", 1, 5)]),
+            "pinned": "" if first else "--- contents of notes.txt ---\nnote\n--- end of notes.txt ---",
+            "hooks": dict.fromkeys(shows, text),
+        }
+        if name != "results.j2":
+            yield by_step
+            continue
+        for errors, left in product(((), ("error", "another")), (0, 1, 3)):
+            results = "" if errors else "--- 1. READ notes.txt ---\nnote\n--- end of results ---"
+            yield {**by_step, "results": results, "errors": errors, "turns_left": left}
+
+
+def _moments(name: str) -> Iterator[tuple[str, Step]]:
+    """Phases and steps at which a template is used. LOG begins with step 1."""
+    later = (
+        Step(1, "observation", "wait", "wait", ("wait",)),
+        Step(2, "observation", "wait", None, ("wait", "wait")),  # the model had committed none
+    )
+    if name != "log.j2":
+        yield "PLAN", Step(0, "observation", None, None, ())
+        for step in later:
+            yield "PLAN", step
+    if name in ("log.j2", "results.j2"):
+        for step in later:
+            yield "LOG", step
