@@ -202,7 +202,7 @@ def test_what_goes_wrong_in_a_hook_is_noted_and_the_episode_goes_on(tmp_path: Pa
                     return {"other": "x", "note": "kept"}
                 raise KeyError("gone")
             def maintain(self, step, memory):
-                return [("READ", "goals.txt"), ["WRITE", 1], ("WRITE", "a/b", "x"), ("APPEND", "ok.txt", "x")]
+                return [("READ", "goals.txt"), ("WRITE", "a/b", "x"), ("APPEND", "ok.txt", "x")]
             def check_action(self, step, action):
                 return 7
         """,
@@ -211,10 +211,10 @@ def test_what_goes_wrong_in_a_hook_is_noted_and_the_episode_goes_on(tmp_path: Pa
     result, records = run(tmp_path / "episode", loaded, follow(), 3)
     assert [op.ok for op in records[0].maintained] == [False, True]
     methods = [[event.method for event in record.hooks] for record in records]
-    assert methods == [["observe", "maintain", "maintain", "check_action"]] * 3
+    assert methods == [["observe", "maintain", "check_action"]] * 3
     assert "note=[kept]" in plan_prompt(records[1]) and "note=[]" in plan_prompt(records[2])
     assert "KeyError" in records[2].hooks[0].text and "hooks.py" in records[2].hooks[0].text
-    assert result.counts.hook_errors == 12 and result.steps == 3
+    assert result.counts.hook_errors == 9 and result.steps == 3
 
 
 LOSING = """
