@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 import games
+from automem.cli_scaffold import scaffold_app
 from automem.errors import UserError
 from games import suites
 
@@ -34,6 +35,7 @@ games_app = typer.Typer(
     help="The games: which there are, and the level files that some of them need.", no_args_is_help=True
 )
 app.add_typer(games_app, name="games")
+app.add_typer(scaffold_app, name="scaffold")
 
 console = Console()
 errors = Console(stderr=True)
