@@ -123,8 +123,8 @@ def _renamed(parent: Scaffold, version: str, identity: str) -> bytes:
     try:
         document = tomlkit.parse(text)
         section = document["scaffold"]
-        section["version"] = version  # type: ignore[index]
-        section["parent"] = identity  # type: ignore[index]
+        section["version"] = version
+        section["parent"] = identity
         return tomlkit.dumps(document).encode("utf-8")
     except (TOMLKitError, KeyError, TypeError, RecursionError) as error:
         raise ScaffoldError(f"{path}: cannot be edited ({error}); write [scaffold] as a plain table") from error

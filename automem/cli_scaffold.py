@@ -21,6 +21,12 @@ scaffold_app = typer.Typer(
 
 console = Console()
 
+ENDLESS = 4_000
+"""Columns where nothing has to fit: in a pipe or a file, a line is as long as it is."""
+
+LEAST = 60
+"""Columns that a version needs beside the branches of the tree."""
+
 EXIT_ERRORS = 1
 """The scaffold was checked, and is not right."""
 
@@ -66,8 +72,8 @@ def list_(game: Game = None) -> None:
     _check_game(game, known)
     current = [v for v in known.versions.values() if v.current and game in (None, v.game)]
     loaded = [(v, scaffolds.load(str(v.place))) for v in sorted(current, key=lambda v: v.ref)]
-    changed = {v.identity: others for v, files in loaded if (others := lineage.changed_since_evaluated(files, found))}
-    console.print(scaffold_views.table(known, loaded, changed))
+    changed = {v.identity: runs_ for v, _ in loaded if (runs_ := lineage.changed_since_evaluated(v, found))}
+    _wide(console.width).print(scaffold_views.table(known, loaded, changed))
     for broken in known.broken:
         if game in (None, broken.ref.partition("/")[0]):
             console.print(scaffold_views.plain(f"{broken.ref} does not load: {broken.problem}", "red"), soft_wrap=True)
@@ -83,7 +89,7 @@ def show(ref: Ref) -> None:
 
     loaded = lineage.resolve(ref)
     found = runs.all_runs()
-    scaffold_views.show(console, loaded, lineage.read(found), found)
+    scaffold_views.show(_wide(console.width), loaded, lineage.read(found), found)
 
 
 @scaffold_app.command("log", epilog="Example: [bold]automem scaffold log crafter[/bold]")
@@ -95,8 +101,9 @@ def log(game: Game = None) -> None:
     known = lineage.read(found)
     _check_game(game, known)
     for name in [game] if game else known.games():
-        # Cut lines would hide figures: where there is no terminal to fit, lines are as long as they are.
-        console.print(scaffold_views.tree(known, name, found), soft_wrap=not console.is_terminal)
+        tree, depth = scaffold_views.tree(known, name, found)
+        # A long lineage would leave no room for words: let the terminal break its lines, or less -S show them.
+        _wide(console.width if console.width >= 4 * depth + LEAST else None).print(tree)
     console.print(scaffold_views.legend(), style="dim", highlight=False, soft_wrap=True)
 
 
@@ -167,6 +174,35 @@ def diff(
         return
     page.write(html, page.render(found), force)
     console.print(f"written: {html}", markup=False, highlight=False, soft_wrap=True)
+
+
+@scaffold_app.command("check", epilog="Example: [bold]automem scaffold check crafter/v1[/bold]", no_args_is_help=True)
+def check(
+    ref: Ref,
+    smoke: Annotated[bool, typer.Option("--smoke/--no-smoke", help="Play a short episode with `scripted`.")] = True,
+    unsafe_hooks: Annotated[
+        bool, typer.Option("--unsafe-hooks", help="Run its code even where nothing can contain it.")
+    ] = False,
+) -> None:
+    """Say all that is wrong with a version, by file and line, and what to do. Exits with 1 when it cannot be used."""
+    from automem import check as checker
+    from automem import lineage
+
+    named = lineage.locate(ref)
+    report = checker.check(ref if _is_ref(ref, named) else str(named), smoke=smoke, unsafe=unsafe_hooks)
+    checker.show(report, console)
+    if not report.ok:
+        raise typer.Exit(EXIT_ERRORS)
+
+
+def _is_ref(text: str, folder: Path) -> bool:
+    """Whether a version was named by ``game/version`` or its folder, and not by a run or an identity."""
+    return (folder.parent.name, folder.name) == tuple(text.split("/")) or folder == Path(text)
+
+
+def _wide(width: int | None) -> Console:
+    """A console as wide as the terminal; as wide as it takes where there is none, or the width is None."""
+    return console if width is not None and console.is_terminal else Console(width=ENDLESS)
 
 
 def _check_game(game: str | None, known: Lineage) -> None:

@@ -10,6 +10,7 @@ files today than in a run would tie figures to the wrong scaffold. `check_unchan
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -185,14 +186,14 @@ def _kept(run: Run, played: runs.PlayedScaffold, played_by: Sequence[Run]) -> Ve
     )
 
 
-def changed_since_evaluated(version: Scaffold, found: Sequence[Run] | None = None) -> list[Run]:
+def changed_since_evaluated(version: Scaffold | Version, found: Sequence[Run] | None = None) -> list[Run]:
     """Runs that played another version under this one's name, the earliest first; none if it is as it was.
 
     A name belongs to the files that were evaluated first under it. Reads the ``run.toml`` of each run and
     nothing else; those that cannot be read are passed over.
 
     Args:
-        version: as it is now; `Scaffold.ref` counts, wherever its folder is.
+        version: as it is now; its ``game/version`` counts, wherever its folder is.
         found: the runs, when they have been read already.
     """
     identities = played_under(version.ref, runs.all_runs() if found is None else found)
@@ -266,20 +267,22 @@ def _reference(version: Scaffold) -> str | Path:
 
 
 def resolve(text: str) -> Scaffold:
-    """Load a version however it is named. Raises `UserError`.
+    """Load a version however it is named (`locate`). Raises `UserError`."""
+    return scaffold.load(str(locate(text)))
+
+
+def locate(text: str) -> Path:
+    """The folder of a version however it is named. Raises `UserError`.
 
     Args:
         text: ``game/version``; a folder; a run (``runs/NAME``) that played one scaffold; or the first
             digits of an identity, 8 or more, of any version that is known here.
     """
-    try:
-        return scaffold.load(text)
-    except ScaffoldError:
-        if _is_there(text):
-            raise
+    with contextlib.suppress(ScaffoldError):
+        return scaffold.find(text)
     run = _run(text)
     if run is not None:
-        return scaffold.load(str(_only_copy(text, run)))
+        return _only_copy(text, run)
     if _PREFIX.fullmatch(text):
         return _by_identity(text.lower())
     known = ", ".join(scaffold.available()) or "none"
@@ -287,14 +290,6 @@ def resolve(text: str) -> Scaffold:
         f"no scaffold {text!r}. Name a version, a folder with a scaffold.toml, a run (runs/NAME), or the first 8 or "
         f"more digits of an identity. Versions: {known}"
     )
-
-
-def _is_there(text: str) -> bool:
-    try:
-        scaffold.find(text)
-    except ScaffoldError:
-        return False
-    return True
 
 
 def _run(text: str) -> Run | None:
@@ -314,7 +309,7 @@ def _only_copy(text: str, run: Run) -> Path:
     raise UserError(f"{text}: this run played {len(copies)} scaffolds; name one of them: {listed}")
 
 
-def _by_identity(prefix: str) -> Scaffold:
+def _by_identity(prefix: str) -> Path:
     fitting = [version for identity, version in read().versions.items() if identity.startswith(prefix)]
     if not fitting:
         raise UserError(f"no version known here has an identity that begins with {prefix}; see: automem scaffold log")
@@ -324,4 +319,4 @@ def _by_identity(prefix: str) -> Scaffold:
     (version,) = fitting
     if version.problem:
         raise UserError(f"{version.ref} ({version.short}) is known from a run, but not readable: {version.problem}")
-    return scaffold.load(str(version.place))
+    return version.place

@@ -18,6 +18,7 @@ from automem.errors import UserError
 from automem.lineage import Version
 from automem.runs import Run
 from automem.summary import CONFIDENCE, standard_error
+from automem.tables import percent
 
 Episode = tuple[str, int]
 """Task and seed."""
@@ -57,6 +58,30 @@ class Score:
     repeats: str = ""
     problem: str = ""
 
+    @property
+    def player(self) -> str:
+        """The model, and that it is none where it is none."""
+        return f"{self.model} (a program, not an LLM)" if self.scripted else self.model
+
+    @property
+    def played(self) -> str:
+        """What was played: ``crafter, 1000 steps``."""
+        return f"{self.target}, {'/'.join(map(str, self.steps))} steps"
+
+    @property
+    def figures(self) -> str:
+        """``47.27 % [43.1, 51.4], 20 episodes``, or why there is no figure."""
+        if self.problem:
+            return self.problem
+        of = f"{self.episodes} of {self.planned}" if self.episodes < self.planned else str(self.episodes)
+        episodes = "1 episode" if of == "1" else f"{of} episodes"
+        return f"{percent(self.progression)} %{_reach(self.interval)}, {episodes}"
+
+    @property
+    def remark(self) -> str:
+        """That another run has shown the same, if it has."""
+        return f"the same seeds as run {self.repeats}, not further evidence" if self.repeats else ""
+
 
 @dataclass(frozen=True)
 class Paired:
@@ -73,6 +98,22 @@ class Paired:
     interval: tuple[float, float] | None
     episodes: int
     run: str
+
+    @property
+    def clear(self) -> bool:
+        """The interval is there and does not hold 0."""
+        return self.interval is not None and not self.interval[0] <= 0 <= self.interval[1]
+
+    @property
+    def figures(self) -> str:
+        """``+3.20 [+0.4, +6.0] points on the same 20 episodes``."""
+        reach = "" if self.interval is None else f" [{100 * self.interval[0]:+.1f}, {100 * self.interval[1]:+.1f}]"
+        same = "the same episode" if self.episodes == 1 else f"the same {self.episodes} episodes"
+        return f"{100 * self.difference:+.2f}{reach} points on {same}"
+
+
+def _reach(interval: tuple[float, float] | None) -> str:
+    return "" if interval is None else f" [{percent(interval[0], 1)}, {percent(interval[1], 1)}]"
 
 
 def scores(version: Version) -> list[Score]:

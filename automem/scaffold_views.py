@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -24,7 +25,6 @@ from automem.memory.files import clean
 from automem.runs import Run
 from automem.scaffold import Scaffold
 from automem.schema import MemoryFile
-from automem.tables import percent
 from automem.vocabulary import OPERATIONS
 
 NAMED = 3
@@ -39,6 +39,12 @@ def plain(text: object, style: str = "") -> Text:
 def some(names: Sequence[str], most: int = NAMED) -> str:
     """The first few names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def where(folder: Path) -> str:
+    """A folder as a person would name it from the working folder."""
+    here = Path.cwd()
+    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
 
 
 def operations(loaded: Scaffold) -> str:
@@ -81,15 +87,15 @@ def table(lineage: Lineage, loaded: Sequence[tuple[Version, Scaffold]], changed:
         changed: identity -> runs that played other files under the same name.
     """
     shown = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in ("scaffold", "identity", "parent", "operations", "files", "hooks", "played by"):
-        shown.add_column(name, overflow="fold", no_wrap=name == "identity")
+    for heading in ("scaffold", "identity", "parent", "operations", "files", "hooks", "played by"):
+        shown.add_column(heading, overflow="fold", no_wrap=heading == "identity")
     for version, files in loaded:
         parent = lineage.versions.get(version.parent or "")
         hooks = [name for name in hook_methods(files) if not name.startswith("op_")]
         name = plain(version.ref)
         folder = f"{version.place.parent.name}/{version.place.name}"
         if folder != version.ref:
-            name.append(f"\nin {version.place}", style="yellow")
+            name.append(f"\nin {clean(where(version.place))}", style="yellow")
         if version.identity in changed:
             name.append("\nchanged after it was evaluated", style="bold red")
         shown.add_row(
@@ -108,7 +114,7 @@ def show(console: Console, loaded: Scaffold, lineage: Lineage, found: Sequence[R
     """All about one version."""
     schema = loaded.schema
     version = lineage.versions.get(loaded.identity)
-    console.print(plain(loaded.ref, "bold"), plain(f"in {loaded.folder}", "dim"), soft_wrap=True)
+    console.print(plain(loaded.ref, "bold"), plain(f"in {where(loaded.folder)}", "dim"), soft_wrap=True)
     rows: list[tuple[str, Text]] = [("identity", plain(loaded.identity)), ("lineage", _descent(loaded, lineage))]
     changed = changed_since_evaluated(loaded, found)
     if changed:
@@ -135,7 +141,7 @@ def show(console: Console, loaded: Scaffold, lineage: Lineage, found: Sequence[R
     _print_scores(console, version, lineage)
     notes = loaded.sources.get("notes.md", b"").decode("utf-8", errors="replace").strip()
     console.print(Text("notes", style="bold"))
-    console.print(Padding(plain(notes or "none"), (0, 0, 0, 2)))
+    console.print(Padding(plain(notes or "none"), (0, 0, 0, 2), expand=False))
 
 
 def _size(loaded: Scaffold, path: str) -> str:
@@ -175,14 +181,14 @@ def _print_scores(console: Console, version: Version | None, lineage: Lineage) -
         console.print("  no run here has played it")
         return
     for line in _score_lines(version, lineage):
-        console.print(Padding(line, (0, 0, 0, 2)))
+        console.print(Padding(line, (0, 0, 0, 2), expand=False))
 
 
-def tree(lineage: Lineage, game: str, found: Sequence[Run]) -> Tree:
-    """The lineage of one game, with the scores of each version."""
+def tree(lineage: Lineage, game: str, found: Sequence[Run]) -> tuple[Tree, int]:
+    """The lineage of one game, with the scores of each version, and how deep it is."""
     versions = lineage.of(game)
     shown = Tree(Text(game, style="bold"), guide_style="dim")
-    drawn: set[str] = set()
+    drawn: dict[str, int] = {}
     for root in [v for v in versions if not v.parent and v.parent is not None]:
         _grow(shown, root, lineage, found, drawn)
     unknown: dict[str, list[Version]] = {}
@@ -206,26 +212,29 @@ def tree(lineage: Lineage, game: str, found: Sequence[Run]) -> Tree:
         for version in circle:
             if version.identity not in drawn:
                 _grow(branch, version, lineage, found, drawn)
-    return shown
+    return shown, max(drawn.values(), default=0)
 
 
-def _grow(branch: Tree, first: Version, lineage: Lineage, found: Sequence[Run], drawn: set[str]) -> None:
-    """Hang a version and all that was made from it under a branch. Not recursive: lineages grow long."""
-    waiting = [(branch, first)]
+def _grow(branch: Tree, first: Version, lineage: Lineage, found: Sequence[Run], drawn: dict[str, int]) -> None:
+    """Hang a version and all that was made from it under a branch, and note how deep each of them stands.
+
+    Not recursive: lineages grow long.
+    """
+    waiting = [(branch, first, 1)]
     while waiting:
-        above, version = waiting.pop()
+        above, version, depth = waiting.pop()
         if version.identity in drawn:
             continue
-        drawn.add(version.identity)
+        drawn[version.identity] = depth
         node = above.add(_node(version, lineage, found))
-        waiting += [(node, child) for child in reversed(lineage.children(version.identity))]
+        waiting += [(node, child, depth + 1) for child in reversed(lineage.children(version.identity))]
 
 
 def _node(version: Version, lineage: Lineage, found: Sequence[Run]) -> Text:
     label = plain(version.ref, "bold" if version.current else "")
     label.append(f"  {version.short}", style="cyan")
     if not version.current:
-        label.append(f"  only in {clean(str(version.place))}", style="dim")
+        label.append(f"  only in {clean(where(version.place))}", style="dim")
     if version.problem:
         label.append(f"\n{clean(version.problem)}", style="red")
     others = _played_otherwise(version, found)
@@ -240,11 +249,7 @@ def _node(version: Version, lineage: Lineage, found: Sequence[Run]) -> Text:
 
 def _played_otherwise(version: Version, found: Sequence[Run]) -> list[str]:
     """Runs that played other files under the name of a version that can be played by this name."""
-    if not version.current:
-        return []
-    from automem import scaffold
-
-    return [run.config.name for run in changed_since_evaluated(scaffold.load(str(version.place)), found)]
+    return [run.config.name for run in changed_since_evaluated(version, found)] if version.current else []
 
 
 def _score_lines(version: Version, lineage: Lineage) -> Iterator[Text]:
@@ -255,37 +260,14 @@ def _score_lines(version: Version, lineage: Lineage) -> Iterator[Text]:
 
 
 def _score_line(score: Score, difference: Paired | None, parent: Version | None) -> Text:
-    steps = "/".join(map(str, score.steps))
-    line = plain(
-        f"{score.model}{' (a program, not an LLM)' if score.scripted else ''} · {score.target}, {steps} steps: "
-    )
-    if score.problem:
-        line.append(score.problem, style="yellow")
-    else:
-        line.append(f"{percent(score.progression)} %", style="bold green")
-        if score.interval is not None:
-            line.append(f" [{percent(score.interval[0], 1)}, {percent(score.interval[1], 1)}]")
-        line.append(f", {_episodes(score)}")
+    line = plain(f"{score.player} · {score.played}: ")
+    line.append(clean(score.figures), style="yellow" if score.problem else "green")
     line.append(clean(f", run {score.run}"), style="dim")
-    if score.repeats:
-        line.append(clean(f" (the same seeds as run {score.repeats}, not further evidence)"), style="yellow")
+    if score.remark:
+        line.append(clean(f" ({score.remark})"), style="yellow")
     if difference is not None and parent is not None:
-        interval = difference.interval
-        reach = "" if interval is None else f" [{100 * interval[0]:+.1f}, {100 * interval[1]:+.1f}]"
-        line.append(
-            clean(
-                f"\n  against {parent.ref} on the same {difference.episodes} episodes: "
-                f"{100 * difference.difference:+.2f}{reach} points"
-            ),
-            style="bold" if interval and not interval[0] <= 0 <= interval[1] else "",
-        )
+        line.append(clean(f"\n  against {parent.ref}: {difference.figures}"), style="bold" if difference.clear else "")
     return line
-
-
-def _episodes(score: Score) -> str:
-    if score.episodes < score.planned:
-        return f"{score.episodes} of {score.planned} episodes"
-    return "1 episode" if score.episodes == 1 else f"{score.episodes} episodes"
 
 
 def legend() -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from automem.lineage import Lineage
 from automem.scaffold import Scaffold
 from automem.scaffold_diff.files import FileDiff, changed_files
-from automem.scaffold_diff.words import Said, Section, explain
+from automem.scaffold_diff.said import Said, Section
+from automem.scaffold_diff.words import explain
 
 __all__ = ["FileDiff", "Said", "ScaffoldDiff", "Section", "compare_scaffolds"]
 

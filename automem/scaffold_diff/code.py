@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from automem.hooks.source import METHODS
 from automem.scaffold import Scaffold
 from automem.scaffold_diff.lines import compare
+from automem.scaffold_diff.said import Said
 from automem.scaffold_diff.templates import shown_names
 
 MEANING = {
@@ -19,41 +20,41 @@ MEANING = {
 """What a hook method is for."""
 
 
-def hook_changes(a: Scaffold, b: Scaffold) -> Iterator[tuple[str, str]]:
-    """Differences in words, each with a mark: gained (+), lost (-) or changed (~)."""
+def hook_changes(a: Scaffold, b: Scaffold) -> Iterator[Said]:
+    """Differences in words."""
     old, new = (v.hooks.text if v.hooks else "" for v in (a, b))
     if old != new:
         yield from _code(a, b, old, new)
     yield from _shown(a, b)
     before, after = a.schema.hooks.text_chars, b.schema.hooks.text_chars
     if before != after:
-        yield "~", f"text_chars: {before} -> {after} (characters of one text)"
+        yield Said("~", f"text_chars: {before} -> {after} (characters of one text)")
 
 
-def _code(a: Scaffold, b: Scaffold, old: str, new: str) -> Iterator[tuple[str, str]]:
+def _code(a: Scaffold, b: Scaffold, old: str, new: str) -> Iterator[Said]:
     diff = compare(old, new)
     if not a.hooks:
-        yield "+", f"hooks.py: new code, {diff.added} lines"
+        yield Said("+", f"hooks.py: new code, {diff.added} lines")
     elif not b.hooks:
-        yield "-", f"hooks.py: removed, {diff.removed} lines"
+        yield Said("-", f"hooks.py: removed, {diff.removed} lines")
     else:
-        yield "~", f"hooks.py: +{diff.added} -{diff.removed} lines"
+        yield Said("~", f"hooks.py: +{diff.added} -{diff.removed} lines")
     before, after = _methods(old), _methods(new)
     ours = (a.hooks.methods if a.hooks else frozenset[str](), b.hooks.methods if b.hooks else frozenset[str]())
     for name in _ordered(ours[0] | ours[1]):
         if name not in ours[0]:
-            yield "+", f"gained {name}: {_meaning(name)}"
+            yield Said("+", f"gained {name}: {_meaning(name)}")
         elif name not in ours[1]:
-            yield "-", f"lost {name}: {_meaning(name)}"
+            yield Said("-", f"lost {name}: {_meaning(name)}")
         elif before.get(name) != after.get(name):
-            yield "~", f"{name} changed"
+            yield Said("~", f"{name} changed")
     if not (a.hooks and b.hooks):
         return
     rest = [{k: v for k, v in found.items() if k not in ours[0] | ours[1]} for found in (before, after)]
     if rest[0] != rest[1]:
-        yield "~", f"code around them changed{_names(rest[0], rest[1])}"
+        yield Said("~", f"code around them changed{_names(rest[0], rest[1])}")
     elif before == after:
-        yield "~", "only comments or layout changed"
+        yield Said("~", "only comments or layout changed")
 
 
 def _names(old: dict[str, str], new: dict[str, str]) -> str:
@@ -89,22 +90,20 @@ def _methods(source: str) -> dict[str, str]:
         return {"": source}
 
 
-def _shown(a: Scaffold, b: Scaffold) -> Iterator[tuple[str, str]]:
+def _shown(a: Scaffold, b: Scaffold) -> Iterator[Said]:
     old, new = a.schema.hooks.shows, b.schema.hooks.shows
     for name in new:
         if name not in old:
             prompts = _prompts_showing(b, name)
             where = f"shown in {', '.join(prompts)}" if prompts else "but no prompt shows it"
-            yield "+", f"gained the text {name}, {where}"
+            yield Said("+", f"gained the text {name}, {where}")
     for name in old:
         if name not in new:
-            yield "-", f"lost the text {name}"
+            yield Said("-", f"lost the text {name}")
     for name in new:
         if name in old and (before := _prompts_showing(a, name)) != (after := _prompts_showing(b, name)):
-            yield (
-                "~",
-                f"the text {name}: shown in {', '.join(before) or 'no prompt'} -> {', '.join(after) or 'no prompt'}",
-            )
+            here, there = (", ".join(prompts) or "no prompt" for prompts in (before, after))
+            yield Said("~", f"the text {name}: shown in {here} -> {there}")
 
 
 def _prompts_showing(loaded: Scaffold, name: str) -> list[str]:

@@ -6,24 +6,25 @@ from collections.abc import Iterator
 
 from automem.scaffold import Scaffold
 from automem.scaffold_diff.lines import compare
+from automem.scaffold_diff.said import Said
 from automem.schema import MemoryFile
 
 
-def file_changes(a: Scaffold, b: Scaffold) -> Iterator[tuple[str, str]]:
-    """Differences in words, each with a mark: gained (+), lost (-) or changed (~)."""
+def file_changes(a: Scaffold, b: Scaffold) -> Iterator[Said]:
+    """Differences in words."""
     old, new = {f.name: f for f in a.schema.files}, {f.name: f for f in b.schema.files}
     renamed = _renamed(a, b)
     for name, file in old.items():
         if name not in new and name not in renamed.values():
-            yield "-", f"{name}: removed; it was a {rules(file)}{_about(file)}"
+            yield Said("-", f"{name}: removed; it was a {rules(file)}{_about(file)}")
     for name, file in new.items():
         was = old.get(renamed.get(name, name))
         if was is None:
-            yield "+", f"{name}: new, a {rules(file)}{_about(file)}"
+            yield Said("+", f"{name}: new, a {rules(file)}{_about(file)}")
             continue
         if was.name != name:
-            yield "~", f"{was.name} is now called {name}"
-        yield from (("~", f"{name}: {change}") for change in _changes(was, file))
+            yield Said("~", f"{was.name} is now called {name}")
+        yield from (Said("~", f"{name}: {change}") for change in _changes(was, file))
     yield from _initial(a, b, renamed)
 
 
@@ -102,7 +103,7 @@ def _same_thing(old: MemoryFile, new: MemoryFile, a: Scaffold, b: Scaffold) -> b
     )
 
 
-def _initial(a: Scaffold, b: Scaffold, renamed: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _initial(a: Scaffold, b: Scaffold, renamed: dict[str, str]) -> Iterator[Said]:
     """How the memory folder differs at the start of an episode."""
     old, new = a.initial, b.initial
     kept = set()
@@ -110,9 +111,9 @@ def _initial(a: Scaffold, b: Scaffold, renamed: dict[str, str]) -> Iterator[tupl
         was = name if name in old else renamed.get(name, name)
         kept.add(was)
         if was not in old:
-            yield "+", f"{name}: begins with a text, {len(new[name])} characters"
+            yield Said("+", f"{name}: begins with a text, {len(new[name])} characters")
         elif old[was] != new[name]:
             diff = compare(old[was], new[name])
-            yield "~", f"{name}: begins with another text, +{diff.added} -{diff.removed} lines"
+            yield Said("~", f"{name}: begins with another text, +{diff.added} -{diff.removed} lines")
     for name in sorted(old.keys() - kept):
-        yield "-", f"{name}: no longer begins with a text"
+        yield Said("-", f"{name}: no longer begins with a text")

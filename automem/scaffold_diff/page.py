@@ -46,20 +46,14 @@ def _template() -> Template:
     return environment.get_template("page.html.j2")
 
 
-def render(diff: ScaffoldDiff, scores: dict[str, list[str]] | None = None) -> str:
-    """The page.
-
-    Args:
-        diff: what to show.
-        scores: ref -> lines that say what runs measured; shown under the words.
-    """
+def render(diff: ScaffoldDiff) -> str:
+    """The page that shows a difference."""
     return _template().render(
         old=diff.old,
         new=diff.new,
         sections=diff.words,
         files=diff.files,
         words=WORDS,
-        scores=scores or {},
         marker=MARKER,
         unified=_unified,
         parts=_parts,

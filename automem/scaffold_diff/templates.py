@@ -14,17 +14,14 @@ def shown_names(source: str) -> set[str]:
         undeclared = meta.find_undeclared_variables(tree)
     except (TemplateSyntaxError, RecursionError):
         return set()
-    found = set()
-    whole = set(undeclared)
-    for node in tree.find_all((nodes.Getattr, nodes.Getitem)):
-        if not isinstance(node.node, nodes.Name) or node.node.name not in undeclared:
-            continue
-        part = node.attr if isinstance(node, nodes.Getattr) else _constant(node.arg)
-        if part is not None:
-            found.add(f"{node.node.name}.{part}")
-            whole.discard(node.node.name)
-    return found | whole
+    found: set[str] = set()
+    for getattr_ in tree.find_all(nodes.Getattr):
+        found |= _part(getattr_.node, getattr_.attr, undeclared)
+    for getitem in tree.find_all(nodes.Getitem):
+        if isinstance(getitem.arg, nodes.Const):
+            found |= _part(getitem.node, str(getitem.arg.value), undeclared)
+    return found | {name for name in undeclared if not any(part.startswith(f"{name}.") for part in found)}
 
 
-def _constant(node: nodes.Node) -> str | None:
-    return node.value if isinstance(node, nodes.Const) and isinstance(node.value, str) else None
+def _part(of: nodes.Expr, name: str, undeclared: set[str]) -> set[str]:
+    return {f"{of.name}.{name}"} if isinstance(of, nodes.Name) and of.name in undeclared else set()

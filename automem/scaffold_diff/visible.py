@@ -10,8 +10,8 @@ from __future__ import annotations
 def visible(text: str, column: int = 0) -> str:
     """One line, with every character that does not print replaced by one that does.
 
-    Control characters become their pictures (ESC is ``␛``), a tab an arrow and spaces to the next
-    fourth column, anything else ``\\u{202e}`` with its number.
+    It is written as Python writes it in a string: ESC as ``\\x1b``, a right-to-left override as ``\\u202e``. A tab
+    becomes an arrow and spaces to the next fourth column.
 
     Args:
         text: a line, or a piece of one.
@@ -30,11 +30,6 @@ def visible(text: str, column: int = 0) -> str:
 def _sign(char: str, column: int) -> str:
     if char.isprintable():
         return char
-    code = ord(char)
     if char == "\t":
         return "→" + " " * (3 - column % 4)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "␡"
-    return f"\\u{{{code:x}}}"
+    return char.encode("unicode_escape").decode("ascii")

@@ -3,40 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from automem.lineage import SHORT, Lineage
+from automem.lineage_scores import paired, scores
 from automem.scaffold import Scaffold
 from automem.scaffold_diff.code import hook_changes
 from automem.scaffold_diff.lines import compare
 from automem.scaffold_diff.memory_files import file_changes
+from automem.scaffold_diff.said import Mark, Said, Section
 from automem.scaffold_diff.templates import shown_names
-from automem.vocabulary import OPERATIONS
-
-Mark = Literal["+", "-", "~", " "]
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One difference in words.
-
-    Attributes:
-        mark: gained, lost, changed, or neither.
-        text: one line; what scaffolds say of themselves in it is as they wrote it.
-    """
-
-    mark: Mark
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Differences of one kind."""
-
-    title: str
-    said: tuple[Said, ...]
-
+from automem.schema import OwnOperation
+from automem.vocabulary import OPERATIONS, render
 
 LIMITS: Mapping[str, str] = {
     "log_turns": "replies in one LOG phase",
@@ -55,12 +33,13 @@ def explain(a: Scaffold, b: Scaffold, lineage: Lineage) -> list[Section]:
     """The differences in words, grouped; sections without a difference are left out, the first is always there."""
     parts: dict[str, Callable[[], Iterator[Said]]] = {
         "versions": lambda: _versions(a, b, lineage),
-        "memory files": lambda: (Said(mark, text) for mark, text in file_changes(a, b)),
+        "memory files": lambda: file_changes(a, b),
         "operations": lambda: _operations(a, b),
         "limits": lambda: _limits(a, b),
-        "hooks": lambda: (Said(mark, text) for mark, text in hook_changes(a, b)),
+        "hooks": lambda: hook_changes(a, b),
         "prompts": lambda: _prompts(a, b),
         "other files": lambda: _others(a, b),
+        "measured": lambda: _measured(a, b, lineage),
     }
     sections = [Section(title, tuple(said())) for title, said in parts.items()]
     return [section for section in sections if section.said]
@@ -119,12 +98,17 @@ def _operations(a: Scaffold, b: Scaffold) -> Iterator[Said]:
             yield Said("+" if gained else "-", f"{'gained' if gained else 'lost'} {name}: {OPERATIONS[name].meaning}")
     before, after = {o.name: o for o in old.own}, {o.name: o for o in new.own}
     for name in sorted(before.keys() - after.keys()):
-        yield Said("-", f"lost {name}, an operation of its own: {before[name].reference}")
+        yield Said("-", f"lost {_own(before[name])}")
     for name in sorted(after.keys() - before.keys()):
-        yield Said("+", f"gained {name}, an operation of its own: {after[name].reference}")
+        yield Said("+", f"gained {_own(after[name])}")
     for name in sorted(before.keys() & after.keys()):
         if before[name] != after[name]:
-            yield Said("~", f"{name}: {before[name].reference} -> {after[name].reference}")
+            yield Said("~", f"{_own(before[name])} -> {_own(after[name])}")
+
+
+def _own(operation: OwnOperation) -> str:
+    only = "" if operation.phase == "both" else f", in {operation.phase.upper()} only"
+    return f"{render(operation.name, [operation.args.strip()])}, of its own{only}: {operation.meaning.strip()}"
 
 
 def _limits(a: Scaffold, b: Scaffold) -> Iterator[Said]:
@@ -189,3 +173,21 @@ def _others(a: Scaffold, b: Scaffold) -> Iterator[Said]:
             yield Said("-", f"{path}: removed ({what})")
         else:
             yield Said("~", f"{path}: changed ({what})")
+
+
+def _measured(a: Scaffold, b: Scaffold, lineage: Lineage) -> Iterator[Said]:
+    """What runs measured of both, and how they compare on the episodes that both played."""
+    if a.identity == b.identity:
+        return
+    versions = [lineage.versions.get(loaded.identity) for loaded in (a, b)]
+    old, new = (scores(version) if version else [] for version in versions)
+    for loaded, found in ((a, old), (b, new)):
+        for score in found:
+            remark = f" ({score.remark})" if score.remark else ""
+            yield Said(" ", f"{loaded.ref}, {score.player}, {score.played}: {score.figures}, run {score.run}{remark}")
+    for score in new:
+        difference = None if score.repeats else paired(score, old)
+        if difference is not None:
+            mark: Mark = "~" if not difference.clear else "+" if difference.difference > 0 else "-"
+            runs = f"runs {difference.run} and {score.run}"
+            yield Said(mark, f"{b.ref} against {a.ref}, {score.player}: {difference.figures}, {runs}")
