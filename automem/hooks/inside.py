@@ -23,6 +23,8 @@ from typing import Any
 from automem.hooks.api import Again, Memory, Operation, Step
 
 FILE = "hooks.py"
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
 ERROR_CHARS = 300
 """Characters of an error's own text that are passed on."""
 
@@ -121,7 +123,7 @@ def write_frame(connection: int, data: bytes) -> None:
 def encode(value: Any) -> bytes:
     """JSON in UTF-8; `ValueError` for text that is none, such as half a surrogate pair."""
     try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+        return _JSON.encode(value).encode()
     except UnicodeEncodeError:
         raise ValueError("answered with text that cannot be written as UTF-8") from None
 

@@ -70,10 +70,9 @@ class Sandbox:
             if self._parent is None or not self._parent.alive:
                 if self._parent is not None:
                     await self._parent.close()
-                mode = self.mode
-                if mode is None:
-                    mode = await asyncio.to_thread(choose_mode, self.config)
-                    self.mode = mode
-                self._parent = WarmParent(self.config, mode)
+                if self.mode is None:
+                    chosen: Mode = await asyncio.to_thread(choose_mode, self.config)
+                    self.mode = chosen
+                self._parent = WarmParent(self.config, self.mode)
                 await self._parent.start()
             return self._parent

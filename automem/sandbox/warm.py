@@ -32,7 +32,10 @@ CONNECTION = 3
 STACK_BYTES = 8 * 2**20
 OPEN_FILES = 16
 
-CODECS = ("ascii", "latin-1", "cp437", "cp1252", "utf-8", "utf-8-sig", "utf-16", "utf-32", "unicode_escape", "idna")
+CODECS = (
+    *("ascii", "latin-1", "cp437", "cp1252", "utf-8", "utf-8-sig", "utf-16", "utf-32"),
+    *("unicode_escape", "idna", "punycode"),
+)
 """What text may be encoded in: no other codec can be loaded later."""
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 36, 38
@@ -49,7 +52,6 @@ def main(settings: dict[str, Any]) -> None:
         importlib.import_module(name)
     for name in CODECS:
         codecs.lookup(name)
-    random.seed(0)
     if sys.platform == "linux":
         _prctl(PR_SET_CHILD_SUBREAPER, 1)
     control = socket.socket(fileno=CONTROL)
@@ -107,6 +109,7 @@ def _become_episode(connection: int, settings: dict[str, Any]) -> None:
     """The forked process: leave everything behind, then serve. Never returns."""
     code = 1
     try:
+        random.seed(0)  # forking seeds it by chance
         os.setsid()
         os.dup2(NULL, 0)
         os.dup2(NULL, 2)
