@@ -24,10 +24,10 @@ Why rendering is cheap:
 - A value that is shown is a text or a number; the message grows by it and is given up as soon as it
   is longer than `LARGEST_PROMPT`.
 
-Payment is taken from a budget of `meter.WORK` units for one rendering, about 0.1 s of CPU time when
-all of it is used; v0 needs a few hundred. The budget counts, it does not measure, so a template fails at the same
-place on every machine. `meter.SECONDS` of CPU time are the last line, in case a unit costs
-more than we think.
+Payment is taken from a budget of `meter.WORK` units for one rendering: at most some 0.2 s of CPU time
+when all of it is used, where v0 needs 30 microseconds and a dozen units. The budget counts, it does not
+measure, so a template fails at the same place on every machine and when an episode is resumed.
+`meter.SECONDS` of CPU time are the last line, in case a unit costs more than we think.
 """
 
 from automem.templates.environment import LARGEST_PROMPT, PromptTooLong, Templates

@@ -13,7 +13,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from automem.hooks import Step
 from automem.templates import language, meter, rewriting
 from automem.templates.filters import FILTERS, TESTS
-from automem.templates.language import LOOP, TEMPLATES, TemplateProblem
+from automem.templates.language import ALL_NODES, LOOP, TEMPLATES, TemplateProblem, quoted
 from automem.templates.operators import OPERATORS
 
 LARGEST_PROMPT = meter.LARGEST_TEXT
@@ -41,6 +41,8 @@ class Templates:
             raise TemplateProblem(f"{max(sources)}:1: more than {TEMPLATES} templates; put some of them together")
         self._environment = _Environment()
         read = {name: language.read(self._environment, name, text, parts) for name, text in sources.items()}
+        if sum(source.size for source in read.values()) > ALL_NODES:
+            raise TemplateProblem(f"{max(read)}:1: more than {ALL_NODES} parts in all templates; compute in hooks.py")
         sizes = language.expanded(read)
         _check_names(read, names, parts)
         reached = {source.name: source for name in names for source in language.closure(read, name)}
@@ -134,7 +136,7 @@ class _Environment(ImmutableSandboxedEnvironment):
         for value in (obj, name):
             if isinstance(value, Undefined):
                 str(value)  # raises, with the name that was not there in the first place
-        return self.undefined(f"{meter.kind(obj)} has no {str(name)[:40]!r}", obj=obj, name=name)
+        return self.undefined(f"{meter.kind(obj)} has no {quoted(str(name))}", obj=obj, name=name)
 
 
 _PARTS: Mapping[type, frozenset[str]] = {
@@ -173,7 +175,7 @@ def _check_names(
 def _check_uses(source: language.Source, allowed: Collection[str], where: str) -> None:
     for used, line in source.uses.items():
         if used not in allowed and used not in source.sets:
-            source.refuse(line, f"no variable {used!r} {where}; it may use {', '.join(sorted(allowed))}")
+            source.refuse(line, f"no variable {quoted(used)} {where}; it may use {', '.join(sorted(allowed))}")
 
 
 def _bounded(template: Template, parts: Iterator[str]) -> Iterator[str]:

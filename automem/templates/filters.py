@@ -47,7 +47,7 @@ def _capitalize(context: Context, value: Any) -> str:
 @pass_context
 def _title(context: Context, value: Any) -> str:
     text = text_of(context, value, "title")
-    meter_of(context).charge(len(text))  # goes word by word
+    meter_of(context).charge(len(text) // 2)  # goes word by word
     return jinja_filters.do_title(text)
 
 
@@ -111,7 +111,7 @@ def _length(context: Context, value: Any) -> int:
 @pass_context
 def _wordcount(context: Context, value: Any) -> int:
     text = text_of(context, value, "wordcount")
-    meter_of(context).charge(len(text) // 2)
+    meter_of(context).charge(len(text) // 8)
     return len(text.split())
 
 

@@ -26,13 +26,16 @@ CHARACTERS = 32_000
 NODES = 2_000
 """Nodes of one template's syntax tree; v0 has about 30."""
 
+ALL_NODES = 6_000
+"""Nodes of all templates of a scaffold."""
+
 EXPANDED = 5_000
 """Nodes of a template and all that it includes, counted as often as it is included."""
 
 INCLUDE = 50
 """What an include counts as, besides the nodes of the template that it includes."""
 
-DEPTH = 40
+DEPTH = 30
 """How deep a syntax tree may be."""
 
 BLOCKS = 8
@@ -154,8 +157,8 @@ class _Reader:
         if self.source.size > NODES:
             self.refuse(node, f"more than {NODES} parts; {_COMPUTE}")
         if type(node) not in ALLOWED:
-            what, instead = _INSTEAD.get(type(node), (f"no {type(node).__name__} in templates", _COMPUTE))
-            self.refuse(node, f"{what} in templates; {instead}" if "templates" not in what else f"{what}; {instead}")
+            what, instead = _INSTEAD.get(type(node), (f"no {type(node).__name__}", _COMPUTE))
+            self.refuse(node, f"{what} in templates; {instead}")
         self.depth += 1
         if self.depth > DEPTH:
             self.refuse(node, f"nested too deeply; make it simpler, or {_COMPUTE}")
@@ -214,14 +217,14 @@ class _Reader:
 
     def _name(self, node: nodes.Name) -> None:
         if not node.name.isascii() or node.name.startswith("_"):
-            self.refuse(node, f"no variable {node.name!r} in templates; use a-z, 0-9 and _, a letter first")
+            self.refuse(node, f"no variable {quoted(node.name)} in templates; use a-z, 0-9 and _, a letter first")
         if node.ctx == "load":
             if node.name in ("step", "loop"):
                 self._members(node, node.name)
             self._use(node)
             return
         if node.name in self.parts or node.name == "loop":
-            self.refuse(node, f"{node.name!r} cannot be set, it has a meaning; choose another name")
+            self.refuse(node, f"{quoted(node.name)} cannot be set, it has a meaning; choose another name")
         self.source.sets.add(node.name)
         if len(self.source.sets) > VARIABLES:
             self.refuse(node, f"more than {VARIABLES} variables; {_COMPUTE}")
@@ -249,7 +252,7 @@ class _Reader:
     def _member(self, node: nodes.Node, of: nodes.Node, attribute: str) -> None:
         """``of.attribute``, or the same in brackets."""
         if attribute.startswith("_"):
-            self.refuse(node, f"no {attribute!r} in templates: nothing that starts with _ can be reached")
+            self.refuse(node, f"no {quoted(attribute)} in templates: nothing that starts with _ can be reached")
         if not isinstance(of, nodes.Name):
             self.read(of)
             return
@@ -259,10 +262,14 @@ class _Reader:
             return
         if of.name == "hooks":
             declared = ", ".join(sorted(has)) or "nothing yet"
-            self.refuse(node, f"hooks has no {attribute!r}; shows in section [hooks] of scaffold.toml names {declared}")
+            self.refuse(
+                node, f"hooks has no {quoted(attribute)}; shows in section [hooks] of scaffold.toml names {declared}"
+            )
         if not has:
-            self.refuse(node, f"{of.name} has no {attribute!r}: it has no parts; there are filters, such as | length")
-        self.refuse(node, f"{of.name} has no {attribute!r}; it has {', '.join(sorted(has))}")
+            self.refuse(
+                node, f"{of.name} has no {quoted(attribute)}: it has no parts; there are filters, such as | length"
+            )
+        self.refuse(node, f"{of.name} has no {quoted(attribute)}; it has {', '.join(sorted(has))}")
 
     # Expressions
 
@@ -297,12 +304,14 @@ class _Reader:
 
     def _filter(self, node: nodes.Filter) -> None:
         if node.name not in FILTERS:
-            self.refuse(node, f"no filter {node.name!r} here; there are {', '.join(sorted(FILTERS))}; or {_COMPUTE}")
+            self.refuse(
+                node, f"no filter {quoted(node.name)} here; there are {', '.join(sorted(FILTERS))}; or {_COMPUTE}"
+            )
         self._arguments(node, "filter", parameters(FILTERS[node.name]))
 
     def _test(self, node: nodes.Test) -> None:
         if node.name not in TESTS:
-            self.refuse(node, f"no test {node.name!r} here; there are {', '.join(sorted(TESTS))}; or use == < in")
+            self.refuse(node, f"no test {quoted(node.name)} here; there are {', '.join(sorted(TESTS))}; or use == < in")
         self._arguments(node, "test", parameters(TESTS[node.name]))
 
     def _arguments(self, node: nodes.Filter | nodes.Test, what: str, takes: tuple[str, ...]) -> None:
@@ -312,6 +321,11 @@ class _Reader:
         if len(node.args) > len(takes) or len(given) > len(set(given)) or not set(given) <= set(takes):
             self.refuse(node, f"{what} {node.name} takes {', '.join(takes) or 'nothing'}")
         self.all(node.iter_child_nodes())
+
+
+def quoted(name: str) -> str:
+    """A name as messages show it."""
+    return repr(name if len(name) <= 60 else name[:60] + "…")
 
 
 def is_literal(node: nodes.Node) -> bool:
@@ -335,7 +349,7 @@ def expanded(sources: Mapping[str, Source]) -> dict[str, int]:
         total = source.size
         for name, line in source.includes:
             if name not in sources:
-                source.refuse(line, f"no file {name!r} in prompts/; there are {', '.join(sorted(sources))}")
+                source.refuse(line, f"no file {quoted(name)} in prompts/; there are {', '.join(sorted(sources))}")
             if name in (*above, source.name):
                 source.refuse(line, f"{name} is being included already; a template cannot include itself")
             total += INCLUDE + size(sources[name], (*above, source.name))

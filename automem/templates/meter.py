@@ -150,4 +150,4 @@ def sequence(value: Any, what: str) -> str | list | tuple:
 
 def search_units(text: str, part: str) -> int:
     """Units of looking for `part` in `text`: its worst case is the product of short lengths."""
-    return 1 + len(text) * max(1, min(len(part), 100)) // 50
+    return 1 + len(text) * max(1, min(len(part), 100)) // 200
