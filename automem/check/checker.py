@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
 from automem import scaffold
 from automem.check import code, folder, initial, messages, schema, sense
+from automem.check import smoke as smoke_episode
 from automem.check.folder import FILES, HOOKS, PROMPTS, TOML, Contents
 from automem.check.report import Finding, Report, error, in_order, warning
 from automem.check.schema import SchemaRead
 from automem.check.templates import Templates
+from automem.errors import UserError
+from automem.scaffold import Scaffold
 from games import registry
 
 _MOST_VERSIONS = 500
@@ -40,15 +43,34 @@ def check(ref: str, *, smoke: bool = True, unsafe: bool = False) -> Report:
     if HOOKS in found.texts:
         findings += code.findings(found.texts[HOOKS], read)
         checked.append(HOOKS)
+    figures: Mapping[str, float] = {}
     skipped: list[str] = []
-    return Report(ref, where, found.identity, in_order(findings), tuple(checked), tuple(skipped))
+    loaded = _loaded(where, findings)
+    if loaded is not None and smoke:
+        played = smoke_episode.play(loaded, unsafe)
+        findings += played.findings
+        figures = played.figures
+        (skipped if played.skipped else checked).append(played.skipped or "a smoke episode")
+    elif smoke:
+        skipped.append("a smoke episode: mend the errors first")
+    return Report(ref, where, found.identity, in_order(findings), tuple(checked), tuple(skipped), figures)
+
+
+def _loaded(where: Path, findings: list[Finding]) -> Scaffold | None:
+    """The scaffold as it would be played; None when it cannot be, which is a finding if there was no error yet."""
+    try:
+        return scaffold.load(str(where.resolve()))
+    except UserError as wrong:
+        if not any(finding.severity == "error" for finding in findings):
+            findings.append(error("", None, "load", str(wrong), "mend what it names"))
+        return None
 
 
 def _schema(read: SchemaRead, found: Contents) -> Iterator[Finding]:
     """What the schema says, where nothing that it depends on had to be left out."""
     valid, positions = read.schema, read.positions
     if not read.wrong & {"ops", "files"}:
-        yield from sense.operations(valid, positions)
+        yield from sense.operations(valid, positions, HOOKS in found.sources)
     if not read.wrong & {"ops", "hooks"}:
         yield from sense.own_operations(valid, positions, HOOKS in found.sources)
     if not read.wrong & {"limits", "files"}:
@@ -59,8 +81,8 @@ def _schema(read: SchemaRead, found: Contents) -> Iterator[Finding]:
 
 def _templates(read: SchemaRead, found: Contents) -> Iterator[Finding]:
     valid = read.schema
-    known = not read.wrong & {"limits", "hooks"}
-    templates = Templates(found.below(PROMPTS), valid.limits.model_dump(), valid.hooks.shows, exact=known)
+    known = "hooks" not in read.wrong
+    templates = Templates(found.below(PROMPTS), valid.limits.model_dump(), valid.hooks.shows, known=known)
     yield from templates.findings
     yield from messages.findings(templates, valid, not read.wrong & {"ops", "hooks"})
     for i, name in enumerate(valid.hooks.shows):

@@ -58,7 +58,7 @@ def findings(templates: Templates, schema: Schema, known: bool = True) -> Iterat
     rendered = []
     for name in templates.usable:
         try:
-            rendered += list(_renderings(templates.usable[name], name, schema))
+            rendered += list(_renderings(templates.usable[name], name, templates, schema))
         except TemplateProblem as problem:
             do = "make it render at every step, with and without errors, pinned files and texts of hooks"
             yield error(f"{PROMPTS}{name}", None, "template", str(problem), do)
@@ -68,14 +68,14 @@ def findings(templates: Templates, schema: Schema, known: bool = True) -> Iterat
         yield from _tags(rendered, templates, schema)
 
 
-def _renderings(prompts: Prompts, name: str, schema: Schema) -> Iterator[Rendered]:
+def _renderings(prompts: Prompts, name: str, templates: Templates, schema: Schema) -> Iterator[Rendered]:
     for phase in _PHASES[name]:
-        for values in _values(name, phase, schema):
+        for values in _values(name, phase, templates.shows, schema):
             allowed = {key: value for key, value in values.items() if key in NAMES[name]}
             yield Rendered(name, phase, prompts.render(name, allowed))
 
 
-def _values(name: str, phase: str, schema: Schema) -> Iterator[dict[str, Any]]:
+def _values(name: str, phase: str, shows: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:
     fixed: dict[str, Any] = {key: mark(key) for key in ("task", "instructions", "actions", "files", "operations")}
     fixed |= {"game": schema.scaffold.game, "limits": schema.limits.model_dump(), "phase": phase}
     if name == "system.j2":
@@ -91,7 +91,7 @@ def _values(name: str, phase: str, schema: Schema) -> Iterator[dict[str, Any]]:
             **shown,
             "step": Step(number, mark("observation"), action, action, ("wait",) * min(number, 16)),
             "pinned": mark("pinned") if full else "",
-            "hooks": {text: mark(f"hooks.{text}") if full else "" for text in schema.hooks.shows},
+            "hooks": {text: mark(f"hooks.{text}") if full else "" for text in shows},
             "errors": (mark("errors"),) if full else (),
             "turns_left": 1 if full else 3,
         }
@@ -138,6 +138,8 @@ def _shows(rendered: Sequence[Rendered], templates: Templates, schema: Schema) -
             message = f"it does not show {block}: {why}"
             yield error(f"{PROMPTS}system.j2", None, "not-shown", message, f"show {{{{ {block} }}}}")
     anywhere = ("system.j2", "log.j2", "plan.j2")
+    if not all(name in templates.usable for name in anywhere):
+        return
     if schema.files and not any(_ever(rendered, name, "files") for name in anywhere):
         message = "no template shows files: the model would not know which are planned and what belongs in them"
         yield warning(f"{PROMPTS}system.j2", None, "not-shown", message, "show {{ files }}")
@@ -150,7 +152,7 @@ def shows_pinned(templates: Templates, schema: Schema) -> bool:
     """Whether a message shows pinned files; taken for granted where one cannot be rendered."""
     names = ("log.j2", "plan.j2")
     try:
-        rendered = [one for name in names for one in _renderings(templates.usable[name], name, schema)]
+        rendered = [one for name in names for one in _renderings(templates.usable[name], name, templates, schema)]
     except (KeyError, TemplateProblem):
         return True
     return any(mark("pinned") in one.text for one in rendered)
@@ -200,7 +202,7 @@ def _cannot(name: str, phase: str, schema: Schema) -> tuple[str, str, str] | Non
 
 def _places(one: Rendered, tag: str, templates: Templates, schema: Schema) -> list[tuple[str, int | None]]:
     """The lines of templates that put a tag into a message: those where another tag would show up instead."""
-    parts = [name for name in templates.texts if name == one.name or name not in NAMES]
+    parts = templates.parts(one.name)
     lines = [(file, i) for file in parts for i, line in enumerate(templates.texts[file].split("\n"), 1) if tag in line]
     if len(lines) > 1:
         lines = [place for place in lines[:_MOST_PROBED] if _is_from(one, tag, *place, templates, schema)]
@@ -216,6 +218,6 @@ def _is_from(one: Rendered, tag: str, file: str, line: int, templates: Templates
     lines[line - 1] = lines[line - 1].replace(tag, _PROBE)
     try:
         prompts = templates.compiled(one.name, {file: "\n".join(lines)})
-        return any(_PROBE in r.text for r in _renderings(prompts, one.name, schema) if r.phase == one.phase)
+        return any(_PROBE in r.text for r in _renderings(prompts, one.name, templates, schema) if r.phase == one.phase)
     except TemplateProblem:
         return False

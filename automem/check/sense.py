@@ -22,7 +22,7 @@ PINNED_CHARS = 12_000
 _FIELD = re.compile(r"\{[a-z_]+\}")
 
 
-def operations(schema: Schema, positions: Positions) -> Iterator[Finding]:
+def operations(schema: Schema, positions: Positions, has_hooks: bool) -> Iterator[Finding]:
     """The model decides: it must be able to read and to write with operations of the house, and each must work."""
     enabled = schema.ops.enabled
     line = positions.line(("ops", "enabled"))
@@ -48,9 +48,10 @@ def operations(schema: Schema, positions: Positions) -> Iterator[Finding]:
             message = f"{name} is enabled, but there is nothing that it could write to: it would always be refused"
             yield warning(TOML, place, "operation-useless", message, f"plan {what} under [[files]], or remove {name}")
     for i, file in enumerate(schema.files):
-        if file.kind == "map" and not {"UPSERT", "UPSERT_MAP", "WRITE"} & set(enabled):
+        upserted = "UPSERT" in enabled or ("UPSERT_MAP" in enabled and file.spec().by_coordinate)
+        if file.kind == "map" and not upserted and not has_hooks:
             place = positions.line(("files", i, "kind"))
-            message = f"{file.name} is a map, and no enabled operation writes to maps"
+            message = f"{file.name} is a map, and no enabled operation sets one of its keys"
             yield warning(TOML, place, "file-unwritable", message, "enable UPSERT")
 
 
