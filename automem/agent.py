@@ -214,8 +214,7 @@ class Agent:
         return RecordedModel(self._past.log if phase == "log" else self._past.plan)
 
     def _note(self, talk: Conversation) -> None:
-        if talk.cut_short is not None:
-            self._warnings.append(talk.cut_short)
+        self._warnings += talk.warnings
 
     async def _carry_out(
         self, talk: Conversation, reply: Reply, parsed: ops.Parsed, problems: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 import games
-from automem import runs, scaffold
+from automem import lineage, runs, scaffold
 from automem.episode import EpisodeJob, EpisodeListener, write_json
 from automem.errors import UserError
 from automem.executor import LocalExecutor, Outcome
@@ -110,6 +110,8 @@ def plan(request: Request) -> Plan:
     if request.resume and runs.exists(name):
         _resumable(planned)
     else:
+        for version in chosen.values():
+            lineage.check_unchanged(version)
         runs.free_folder(name)
     return planned
 
