@@ -41,14 +41,14 @@ class Child:
         scaffold: it, loaded.
         parent: ref of its parent.
         parent_identity: as its ``scaffold.toml`` now says.
-        from_changed: the files come from a folder that was changed in place after its version was
-            evaluated; the parent is the version as it was evaluated.
+        restore: the files come from a folder that was changed in place after its version was evaluated, and
+            the parent is the version as it was evaluated; the command that puts its files back. Else empty.
     """
 
     scaffold: Scaffold
     parent: str
     parent_identity: str
-    from_changed: bool
+    restore: str
 
 
 def make_child(ref: str, source: str) -> Child:
@@ -68,12 +68,13 @@ def make_child(ref: str, source: str) -> Child:
         )
     found = runs.all_runs()
     _check_free(ref, game, version, found)
-    identity, from_changed = parent.identity, False
-    if lineage.changed_since_evaluated(parent, found):
+    identity, restore = parent.identity, ""
+    changed = lineage.changed_since_evaluated(parent, found)
+    if changed:
         evaluated = lineage.played_under(parent.ref, found)
         if parent.identity not in evaluated:
             # The changed files were never evaluated, and go back to what they were: they are nobody's parent.
-            identity, from_changed = next(iter(evaluated)), True
+            identity, restore = next(iter(evaluated)), lineage.how_to_restore(parent, changed)
     files = {path: data for path, data in parent.sources.items() if path != "notes.md"}
     files["scaffold.toml"] = _renamed(parent, version, identity)
     files["notes.md"] = NOTES.format(ref=ref, parent=parent.ref, identity=identity).encode()
@@ -86,7 +87,7 @@ def make_child(ref: str, source: str) -> Child:
                 raise UserError(f"{parent.folder / 'scaffold.toml'}: [scaffold] cannot be edited; write it as a table")
     except OSError as error:
         raise UserError(f"{target}: cannot be made: {error.strerror or error}") from error
-    return Child(scaffold.load(str(target)), parent.ref, identity, from_changed)
+    return Child(scaffold.load(str(target)), parent.ref, identity, restore)
 
 
 def _names(ref: str) -> tuple[str, str]:

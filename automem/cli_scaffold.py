@@ -129,11 +129,12 @@ def new(
     made = make_child(child, source or f"{child.partition('/')[0]}/v0")
     folder = made.scaffold.folder
     lines = [f"{folder} is a child of {made.parent} ({made.parent_identity[:12]})."]
-    if made.from_changed:
-        lines.append(
-            f"Its files are those of {source}, which was changed after it was evaluated; its parent is the version "
-            "as it was evaluated. Put those files back next: automem eval says how."
-        )
+    if made.restore:
+        lines += [
+            f"Its files are those of {source}, changed after it was evaluated; its parent is the version as it "
+            "was evaluated. Put the files of that one back:",
+            f"  {made.restore}",
+        ]
     lines += [
         "Next:",
         f"  edit the files in {folder}; say in {folder / 'notes.md'} what changes and why",

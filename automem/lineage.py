@@ -232,26 +232,48 @@ def check_unchanged(version: Scaffold, found: Sequence[Run] | None = None) -> No
 def _told(version: Scaffold, changed: Sequence[Run]) -> str:
     """What happened and what to do about it."""
     ref, folder = version.ref, version.folder
-    first = changed[0]
-    kept = next(first.folder / p.folder for p in first.config.scaffolds.values() if p.ref == ref)
     names = ", ".join(run.config.name for run in changed[:3]) + (" and others" if len(changed) > 3 else "")
+    runs_ = "run" if len(changed) == 1 else "runs"
     lines = [
-        f"{folder}: {ref} has been evaluated with other files (run {names}), and an evaluated version does not change.",
-        f"The files that were played are in {kept}.",
+        f"{where(folder)}: {ref} has been evaluated with other files ({runs_} {names}), and an evaluated version does "
+        "not change.",
+        f"The files that were played are in {_kept_files(ref, changed)}.",
     ]
     if folder.name != version.schema.scaffold.version:
         lines.append(
             f"If this is a new version, its scaffold.toml still names the old one: set version = "
-            f'"{folder.name}" and parent = "{_identity(first, ref)}".'
+            f'"{folder.name}" and parent = "{_identity(changed[0], ref)}".'
         )
     else:
         lines += [
             "Make the changed files a version of their own, then put the old ones back:",
             f"  automem scaffold new {version.game}/NEWVERSION --from {shlex.quote(str(_reference(version)))}",
-            f"  rm -r {shlex.quote(str(folder))} && cp -r {shlex.quote(str(kept))} {shlex.quote(str(folder))}",
+            f"  {how_to_restore(version, changed)}",
         ]
     lines.append("A run that was only a trial can be removed instead, with its folder.")
     return "\n".join(lines)
+
+
+def how_to_restore(version: Scaffold, changed: Sequence[Run]) -> str:
+    """The command that puts the files back that were evaluated; what notes.md says since stays.
+
+    Args:
+        version: one that was changed in place.
+        changed: what `changed_since_evaluated` found.
+    """
+    folder, kept = (shlex.quote(str(path)) for path in (where(version.folder), _kept_files(version.ref, changed)))
+    return f"find {folder} -mindepth 1 -not -name notes.md -delete && cp -rn {kept}/. {folder}"
+
+
+def _kept_files(ref: str, changed: Sequence[Run]) -> Path:
+    first = changed[0]
+    return next(first.folder / played.folder for played in first.config.scaffolds.values() if played.ref == ref)
+
+
+def where(folder: Path) -> Path:
+    """A folder as a person would name it from the working folder."""
+    here = Path.cwd()
+    return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
 def _identity(run: Run, ref: str) -> str:
@@ -261,9 +283,9 @@ def _identity(run: Run, ref: str) -> str:
 def _reference(version: Scaffold) -> str | Path:
     """How to name it on the command line: its ref where that leads to its folder."""
     try:
-        return version.ref if scaffold.find(version.ref) == version.folder else version.folder
+        return version.ref if scaffold.find(version.ref) == version.folder else where(version.folder)
     except ScaffoldError:
-        return version.folder
+        return where(version.folder)
 
 
 def resolve(text: str) -> Scaffold:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
 from scipy.special import ndtri, stdtrit
 
 import games
@@ -129,34 +130,22 @@ def scores(version: Version) -> list[Score]:
     return marked
 
 
+class _Measured(BaseModel):
+    """What ``summary.json`` says of one game, or of a task where `by_seed` is read."""
+
+    progression: float | None = None
+    interval: tuple[float, float] | None = None
+    episodes: int = 0
+    by_seed: dict[int, float] = {}
+
+
 def _score(run: Run, version: Version) -> Score:
-    config = run.config
+    config, model = run.config, run.config.model
     tasks = [t for t in config.tasks if games.game_of(t.task) == version.game]
-    model = config.model
-    name = model.name if model.temperature == 0 else f"{model.name} at temperature {model.temperature:g}"
-    figures: dict[str, Any] = {"progression": None, "interval": None, "episodes": 0}
-    by_seed: dict[Episode, float] = {}
-    problem = ""
-    try:
-        data = run.summary()
-        if data is None:
-            finished = sum(1 for _ in run.folder.glob("episodes/*/seed-*/episode.json"))
-            problem = f"no summary yet, {finished} episodes finished"
-        else:
-            figures = data["per_game"].get(version.game, figures)
-            figures = {name: figures[name] for name in ("progression", "interval", "episodes")}
-            by_seed = {
-                (task.task, int(seed)): float(value)
-                for task in tasks
-                for seed, value in data["per_task"].get(task.task, {"by_seed": {}})["by_seed"].items()
-            }
-            problem = "" if figures["episodes"] else "no episode was finished"
-    except (UserError, OSError, KeyError, TypeError, ValueError, AttributeError):
-        problem = "its summary is damaged; resume the run to write it again"
-    interval = figures["interval"]
+    measured, by_seed, problem = _measured(run, version.game)
     return Score(
         run=config.name,
-        model=name,
+        model=model.name if model.temperature == 0 else f"{model.name} at temperature {model.temperature:g}",
         scripted=model.name == "scripted",
         target=config.target,
         setting=(
@@ -167,13 +156,28 @@ def _score(run: Run, version: Version) -> Score:
             tuple(config.versions.get(package) for package in games.versions()),
         ),
         steps=tuple(dict.fromkeys(t.steps for t in tasks)),
-        progression=figures["progression"],
-        interval=None if interval is None else (interval[0], interval[1]),
-        episodes=figures["episodes"],
+        progression=measured.progression,
+        interval=measured.interval,
+        episodes=measured.episodes,
         planned=sum(len(t.seeds) for t in tasks),
         by_seed=by_seed,
         problem=problem,
     )
+
+
+def _measured(run: Run, game: str) -> tuple[_Measured, dict[Episode, float], str]:
+    """A run's figures of one game, its episodes, and why there are none."""
+    try:
+        data = run.summary()
+        if data is None:
+            finished = sum(1 for _ in run.folder.glob("episodes/*/seed-*/episode.json"))
+            return _Measured(), {}, f"no summary yet, {finished} episodes finished"
+        measured = _Measured.model_validate(data["per_game"].get(game, {}))
+        tasks = {t: _Measured.model_validate(row) for t, row in data["per_task"].items() if games.game_of(t) == game}
+    except (UserError, games.UnknownTask, OSError, KeyError, TypeError, AttributeError, ValidationError):
+        return _Measured(), {}, "its summary is damaged; resume the run to write it again"
+    by_seed = {(task, seed): value for task, row in tasks.items() for seed, value in row.by_seed.items()}
+    return measured, by_seed, "" if measured.progression is not None else "no episode was finished"
 
 
 def paired(score: Score, others: Iterable[Score]) -> Paired | None:

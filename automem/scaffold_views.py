@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -19,7 +18,7 @@ from rich.tree import Tree
 
 from automem import runs
 from automem.hooks.source import METHODS
-from automem.lineage import SHORT, Lineage, Version, changed_since_evaluated
+from automem.lineage import SHORT, Lineage, Version, changed_since_evaluated, where
 from automem.lineage_scores import Paired, Score, paired, scores
 from automem.memory.files import clean
 from automem.runs import Run
@@ -39,12 +38,6 @@ def plain(text: object, style: str = "") -> Text:
 def some(names: Sequence[str], most: int = NAMED) -> str:
     """The first few names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def where(folder: Path) -> str:
-    """A folder as a person would name it from the working folder."""
-    here = Path.cwd()
-    return str(folder.relative_to(here)) if folder.is_relative_to(here) else str(folder)
 
 
 def operations(loaded: Scaffold) -> str:
@@ -95,7 +88,7 @@ def table(lineage: Lineage, loaded: Sequence[tuple[Version, Scaffold]], changed:
         name = plain(version.ref)
         folder = f"{version.place.parent.name}/{version.place.name}"
         if folder != version.ref:
-            name.append(f"\nin {clean(where(version.place))}", style="yellow")
+            name.append(f"\nin {clean(str(where(version.place)))}", style="yellow")
         if version.identity in changed:
             name.append("\nchanged after it was evaluated", style="bold red")
         shown.add_row(
@@ -119,7 +112,7 @@ def show(console: Console, loaded: Scaffold, lineage: Lineage, found: Sequence[R
     changed = changed_since_evaluated(loaded, found)
     if changed:
         names = some([run.config.name for run in changed])
-        rows.append(("changed", plain(f"after it was evaluated by run {names}, which played other files", "bold red")))
+        rows.append(("changed", plain(f"after it was evaluated by {names}, which played other files", "bold red")))
     limits = {name: value for name, value in schema.limits.model_dump().items() if value is not None}
     rows.append(("limits", plain(", ".join(f"{name} {value}" for name, value in limits.items()))))
     rows.append(("operations", plain(", ".join(n for n in OPERATIONS if n in schema.ops.enabled))))
@@ -234,14 +227,12 @@ def _node(version: Version, lineage: Lineage, found: Sequence[Run]) -> Text:
     label = plain(version.ref, "bold" if version.current else "")
     label.append(f"  {version.short}", style="cyan")
     if not version.current:
-        label.append(f"  only in {clean(where(version.place))}", style="dim")
+        label.append(f"  only in {clean(str(where(version.place)))}", style="dim")
     if version.problem:
         label.append(f"\n{clean(version.problem)}", style="red")
     others = _played_otherwise(version, found)
     if others:
-        label.append(
-            f"\nchanged after it was evaluated: run {some(others)} played other files by this name", style="red"
-        )
+        label.append(f"\nchanged after it was evaluated: {some(others)} played other files by this name", style="red")
     for line in _score_lines(version, lineage):
         label.append("\n").append_text(line)
     return label
