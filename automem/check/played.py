@@ -54,7 +54,7 @@ def summary(played: Played) -> dict[str, float]:
         "operations": sum(not op.by for op in done),
         "refused": sum(not op.ok for op in done),
         "hook operations": sum(bool(op.by) for op in done),
-        "hook failures": sum(event.kind in ("error", "lost", "off") for event in events),
+        "hook failures": len(failures(played)),
         "repaired": sum(event.kind == "repaired" for event in events),
         "again": sum(event.kind == "again" for event in events),
         "fallbacks": sum(record.fallback for record in records),
@@ -129,16 +129,20 @@ def _method_lines(text: str) -> Mapping[str, int]:
     return {node.name: node.lineno for c in classes[-1:] for node in c.body if isinstance(node, ast.FunctionDef)}
 
 
+def failures(played: Played) -> list[tuple[int, HookEvent]]:
+    """Calls of hooks that gave nothing, with their steps."""
+    events = [(record.step, event) for record in played.records for event in record.hooks]
+    return [(step, event) for step, event in events if event.kind in ("error", "lost", "off")]
+
+
 def _failures(played: Played, lines: Mapping[str, int]) -> Iterator[Finding]:
     """Calls of hooks that gave nothing, once each: at which steps, and why."""
     same: dict[tuple[str, str, str], list[int]] = {}
     first: dict[tuple[str, str, str], HookEvent] = {}
-    for record in played.records:
-        for event in record.hooks:
-            if event.kind in ("error", "lost", "off"):
-                key = (event.method, str(event.kind), re.sub(r"\d+", "0", event.text))
-                same.setdefault(key, []).append(record.step)
-                first.setdefault(key, event)
+    for step, event in failures(played):
+        key = (event.method, str(event.kind), re.sub(r"\d+", "0", event.text))
+        same.setdefault(key, []).append(step)
+        first.setdefault(key, event)
     for key, steps in same.items():
         event = first[key]
         place = _LINE.search(event.text)

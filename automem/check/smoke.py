@@ -13,7 +13,7 @@ from pathlib import Path
 
 from automem import config, episode
 from automem.check.folder import HOOKS
-from automem.check.played import Played, findings_in, first_difference, summary
+from automem.check.played import Played, failures, findings_in, first_difference, summary
 from automem.check.report import Finding, error
 from automem.episode import EpisodeJob
 from automem.errors import UserError
@@ -93,13 +93,12 @@ def task_of(game: str) -> str | None:
     return _TASKS.get(game) or next((task for task in registry.tasks() if registry.game_of(task) == game), None)
 
 
-def _judged(loaded: Scaffold, first: Played, second: Played) -> Smoke:
+def _judged(loaded: Scaffold, first: Played, second: Played | None) -> Smoke:
     figures = summary(first)
     if loaded.game not in _PLAYED_BY_SCRIPTED and figures["fallbacks"] == figures["steps"]:
         return Smoke(figures=figures, skipped=f"smoke episode: scripted cannot play {loaded.game}")
     findings = list(findings_in(first, loaded))
-    failed = any(event.kind in ("error", "lost", "off") for record in first.records for event in record.hooks)
-    difference = None if failed else first_difference(first, second)
+    difference = None if second is None else first_difference(first, second)
     if difference is not None:
         file = HOOKS if loaded.hooks is not None else ""
         message = f"the same episode, played a second time, went differently: {difference}"
@@ -108,11 +107,14 @@ def _judged(loaded: Scaffold, first: Played, second: Played) -> Smoke:
     return Smoke(findings, figures)
 
 
-async def _twice(loaded: Scaffold, task: str, limits: SandboxConfig, scratch: Path) -> tuple[Played, Played]:
+async def _twice(loaded: Scaffold, task: str, limits: SandboxConfig, scratch: Path) -> tuple[Played, Played | None]:
+    """The second episode has a fresh sandbox; there is none when hooks failed in the first: they may fail in time."""
     pool = GamePool(1)
     try:
         async with asyncio.timeout(SECONDS):
             first = await _once(loaded, task, limits, scratch / "1", pool)
+            if failures(first):
+                return first, None
             return first, await _once(loaded, task, limits, scratch / "2", pool)
     finally:
         pool.close()

@@ -1,0 +1,184 @@
+"""What is wrong with hooks: as they are written, and as they behave in a short episode."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from automem.check import check
+from tests.check.broken import Broken
+
+SAFE = 'return {"hint": "look around"}'
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "says"),
+    [
+        ("import os\n\nclass Hooks:\n    def reset(self, game, task): pass\n", 1, "import os"),
+        ("\nfrom games import registry\nclass Hooks:\n    def reset(self, game, task): pass\n", 2, "import games"),
+        ("class Hooks:\n    def reset(self, game, task)\n", 2, "not Python"),
+        ("class Hook:\n    pass\n", 1, "no class Hooks"),
+        ("class Hooks:\n    x = 1\n    def observe(self): return {}\n", 3, "observe(self, step)"),
+        ("class Hooks:\n\n    def op_NEAR(self, args, memory): return ''\n", 3, "op_NEAR"),
+        ("class Hooks:\n    def __init__(self, game): pass\n    def reset(self, game, task): pass\n", 2, "__init__"),
+    ],
+)
+def test_code_that_cannot_be_used_is_told_by_line(broken: Broken, source: str, line: int, says: str) -> None:
+    broken.write("hooks.py", source)
+    finding = broken.only("hooks", smoke=True)
+    assert (finding.severity, finding.file, finding.line) == ("error", "hooks.py", line)
+    assert says in f"{finding.message} {finding.do}"
+
+
+def test_operations_and_texts_need_their_methods(broken: Broken) -> None:
+    broken.add("scaffold.toml", '\n[[ops.own]]\nname = "NEAR"\nmeaning = "what is near"\n')
+    broken.write("hooks.py", "\nclass Hooks:\n    def reset(self, game, task): pass\n")
+    finding = broken.only("hooks")
+    assert (finding.file, finding.line) == ("hooks.py", 2)
+    assert "op_NEAR" in finding.message
+
+
+def test_texts_need_observe_and_observe_needs_texts(broken: Broken) -> None:
+    broken.hooks("    def reset(self, game, task):\n        pass")
+    finding = broken.only("hooks-observe")
+    assert (finding.severity, finding.line) == ("error", broken.line("scaffold.toml", "shows"))
+    broken.change("scaffold.toml", 'shows = ["hint"]', "").change("prompts/plan.j2", "{{ hooks.hint }}", "")
+    broken.change("hooks.py", "reset(self, game, task)", "observe(self, step)").change("hooks.py", "pass", "return {}")
+    finding = broken.only("hooks-observe")
+    assert (finding.severity, finding.file) == ("warning", "hooks.py")
+
+
+def test_hooks_that_are_right_come_out_clean(broken: Broken) -> None:
+    broken.hooks(f"""
+    def reset(self, game, task):
+        self.seen = 0
+
+    def observe(self, step):
+        self.seen += 1
+        {SAFE}
+
+    def maintain(self, step, memory):
+        return [write("status.txt", f"step {{step.number}}, {{len(memory.files())}} files")]
+
+    def check_action(self, step, action):
+        return "Noop" if action == "nothing" else None
+""")
+    broken.add("scaffold.toml", '\n[[files]]\nname = "status.txt"\nkind = "note"\ndescribe = "kept by hooks"\n')
+    report = check(str(broken.folder))
+    assert not report.findings
+    assert report.figures["hook operations"] == report.figures["steps"] == 25
+
+
+def test_calls_that_fail_are_told_once_each_at_their_lines(broken: Broken) -> None:
+    broken.hooks("""
+    def observe(self, step):
+        if step.number % 2:
+            return {"other": ""}
+        raise ValueError(f"at step {step.number}")
+
+    def maintain(self, step, memory):
+        return [("READ", "goals.txt")]
+
+    def check_action(self, step, action):
+        return {}["x"]
+""")
+    told = {f.line: (f.code, f.severity, f.message) for f in broken.found(smoke=True)}
+    assert {(code, severity) for code, severity, _ in told.values()} == {("hook-error", "error")}
+    raised, keyed = told[broken.line("hooks.py", "raise")][2], told[broken.line("hooks.py", "{}[")][2]
+    assert raised.startswith("observe, step 0 and 12 more times: ValueError: at step 0")
+    assert keyed.startswith("check_action, step 0 and 24 more times: KeyError")
+    assert "'other'" in told[broken.line("hooks.py", "def observe")][2]
+    assert "READ" in told[broken.line("hooks.py", "def maintain")][2]
+    assert len(told) == 4
+
+
+def test_an_object_that_cannot_be_made_is_told(broken: Broken) -> None:
+    broken.hooks(
+        "    def __init__(self):\n        raise ValueError('no')\n\n    def observe(self, step):\n        return {}"
+    )
+    assert {(f.file, f.line) for f in broken.found(smoke=True)} == {("hooks.py", broken.line("hooks.py", "raise"))}
+
+
+def test_hooks_that_never_answer_are_told(broken: Broken) -> None:
+    broken.hooks("    def observe(self, step):\n        while True:\n            pass")
+    codes = [f.code for f in broken.found(smoke=True)]
+    assert codes and set(codes) <= {"hook-lost", "hook-off"}
+
+
+def test_the_models_actions_are_played_as_a_rule(broken: Broken) -> None:
+    broken.hooks(
+        f"    def observe(self, step):\n        {SAFE}\n\n    def check_action(self, step, action):\n        return 'Noop'"
+    )
+    finding = broken.only("actions-replaced", smoke=True)
+    assert (finding.severity, finding.line) == ("error", broken.line("hooks.py", "def check_action"))
+
+
+def test_doubting_many_actions_is_told(broken: Broken) -> None:
+    broken.hooks(
+        f"    def observe(self, step):\n        {SAFE}\n\n    def check_action(self, step, action):\n"
+        "        return Again('sure?') if step.number % 3 == 0 else None"
+    )
+    finding = broken.only("actions-replaced", smoke=True)
+    assert finding.severity == "warning"
+
+
+@pytest.mark.parametrize(("every", "severity"), [(1, "error"), (3, "warning")])
+def test_what_the_model_has_just_written_stays(broken: Broken, every: int, severity: str) -> None:
+    broken.hooks(
+        f"    def observe(self, step):\n        {SAFE}\n\n    def maintain(self, step, memory):\n"
+        f"        lines = memory.tail('map_notes.txt', 1)\n"
+        f"        return [delete('map_notes.txt', line) for line in lines if step.number % {every} == 0]"
+    )
+    finding = broken.only("writes-undone", smoke=True)
+    assert (finding.severity, finding.line) == (severity, broken.line("hooks.py", "def maintain"))
+
+
+def test_pruning_what_is_old_is_fine(broken: Broken) -> None:
+    broken.hooks(
+        f"    def observe(self, step):\n        {SAFE}\n\n    def maintain(self, step, memory):\n"
+        "        return [write('map_notes.txt', '\\n'.join(memory.tail('map_notes.txt', 5)))]"
+    )
+    assert not broken.found(smoke=True)
+
+
+def test_operations_that_the_folder_refuses_are_told(broken: Broken) -> None:
+    broken.hooks(
+        f"    def observe(self, step):\n        {SAFE}\n\n    def maintain(self, step, memory):\n"
+        "        return [upsert('map_notes.txt', 'key', 'value')]"
+    )
+    finding = broken.only("hook-refused", smoke=True)
+    assert (finding.file, finding.line) == ("hooks.py", broken.line("hooks.py", "def maintain"))
+    assert "25 times" in finding.message
+
+
+def test_answers_that_differ_the_second_time_are_told(broken: Broken) -> None:
+    broken.hooks("    def observe(self, step):\n        return {'hint': str(id(object()) + id(self))}")
+    finding = broken.only("not-repeatable", smoke=True)
+    assert (finding.severity, finding.file) == ("error", "hooks.py")
+    assert "step 0, prompt of PLAN" in finding.message
+
+
+def test_prompts_that_grow_large_are_told(broken: Broken) -> None:
+    broken.hooks("    def observe(self, step):\n        return {'hint': 'x' * 3000 + ' ' + 'y' * 40000}")
+    broken.change("scaffold.toml", 'shows = ["hint"]', 'shows = ["hint"]\ntext_chars = 50000')
+    assert broken.only("prompt-large", smoke=True).severity == "warning"
+
+
+def test_a_template_that_fails_with_real_texts_is_told_at_its_line(broken: Broken) -> None:
+    broken.hooks("    def observe(self, step):\n        return {'hint': 'x'} if step.number < 5 else {'hint': 'nine'}")
+    broken.add("prompts/plan.j2", '\n{% if hooks.hint == "nine" %}\n{{ 1 / 0 }}\n{% endif %}\n')
+    finding = broken.only("template-failed", smoke=True)
+    assert (finding.file, finding.line) == ("prompts/plan.j2", broken.line("prompts/plan.j2", "1 / 0"))
+
+
+@pytest.mark.parametrize("ref", ["crafter/v0", "minihack/v0", "nethack/v0"])
+def test_the_plain_versions_come_out_clean_and_leave_nothing_behind(
+    ref: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    report = check(ref)
+    assert report.ok and not report.findings and not report.skipped
+    assert report.figures["steps"] == 25
+    assert not list(tmp_path.iterdir())
