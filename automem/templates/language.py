@@ -7,6 +7,7 @@ into the filters of `automem.templates.operators`, which pay for what they do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, cast
@@ -85,6 +86,7 @@ _INSTEAD: Mapping[type[nodes.Node], tuple[str, str]] = {
     nodes.FromImport: ("no imports", "put what is common into a file and {% include %} it"),
     nodes.Concat: ("no ~", "write texts one after the other, or ['step', step.number] | join(' ')"),
     nodes.Pow: ("no **", _COMPUTE),
+    nodes.Scope: ("no autoescape", "nothing is escaped in a prompt"),
     nodes.NSRef: ("no namespaces", _COMPUTE),
 }
 
@@ -136,8 +138,13 @@ def read(environment: Environment, name: str, text: str, parts: Mapping[str, Col
         raise TemplateProblem(f"{name}:{error.lineno}: {error.message}") from error
     except RecursionError as error:
         raise TemplateProblem(f"{name}:1: nested too deeply; make it simpler") from error
-    except (ValueError, OverflowError) as error:  # a number of 5,000 digits, half a surrogate pair
-        raise TemplateProblem(f"{name}:1: cannot be read: {error}") from error
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise TemplateProblem(f"{name}:{line}: half a surrogate pair; write the character itself") from error
+    except ValueError as error:  # Python reads no number of more than 4,300 digits
+        digits = re.search(r"\d{1000}", text)
+        line = text.count("\n", 0, digits.start()) + 1 if digits else 1
+        raise TemplateProblem(f"{name}:{line}: a number with too many digits; make it shorter") from error
     source = Source(name, tree)
     _Reader(source, parts).read(tree)
     return source
@@ -150,9 +157,11 @@ class _Reader:
         self.source = source
         self.parts = parts
         self.depth = self.blocks = self.loops = 0
+        self.line = 1
 
     def read(self, node: nodes.Node) -> None:
         """Read a node and what is below it."""
+        self.line = node.lineno or self.line
         self.source.size += 1
         if self.source.size > NODES:
             self.refuse(node, f"more than {NODES} parts; {_COMPUTE}")
@@ -178,7 +187,7 @@ class _Reader:
 
     def refuse(self, node: nodes.Node, what: str) -> NoReturn:
         """Raise `TemplateProblem` about this node."""
-        self.source.refuse(node.lineno, what)
+        self.source.refuse(self.line, what)
 
     # Statements
 
