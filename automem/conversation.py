@@ -86,13 +86,13 @@ class Conversation:
         self._messages.append({"role": "user", "content": text})
 
     def _rendered(self, name: str, values: Mapping[str, Any]) -> str:
-        """The scaffold's template, or the plain text where that fails."""
+        """The scaffold's template, or the plain text where that fails (`render` has bounded what failing costs)."""
         try:
             return self._prompts.render(name, values)
         except TemplateProblem as problem:
             if name not in self._failed:
                 self._failed.add(name)
-                self.warnings.append(f"a plain text was used instead of a template: {problem}")
+                self.warnings.append(f"a plain text was used instead of {name}: {problem}")
             return plain(name, values)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +33,7 @@ class Rules:
 class Table:
     """An agent with a model that follows a list of replies, and everything that it was sent."""
 
-    def __init__(self, folder: Path, replies: Sequence[str | Exception]) -> None:
+    def __init__(self, folder: Path, replies: Sequence[str | Exception], ref: str = "crafter/v0") -> None:
         self.sent: list[list[Message]] = []
         left = iter(replies)
 
@@ -43,8 +44,9 @@ class Table:
                 raise reply
             return reply
 
-        loaded = scaffold.load("crafter/v0")
-        self.memory = Memory(folder / "memory", [file.spec() for file in loaded.schema.files], initial=loaded.initial)
+        loaded = scaffold.load(ref)
+        files, limits = [file.spec() for file in loaded.schema.files], loaded.schema.limits.for_memory()
+        self.memory = Memory(folder / "memory", files, limits, initial=loaded.initial)
         self.agent = Agent(Fixed(rule), loaded, self.memory, Rules())
 
     def decide(self, observation: str = "You see grass") -> Decision:
@@ -200,3 +202,80 @@ def test_a_listener_hears_every_turn(table: Callable[..., Table]) -> None:
     t.decide()
     t.decide()
     assert heard == [("plan", GO), ("log", "<|DONE|><|END|>"), ("plan", GO)]
+
+
+# A template that fails although its trial went well: a plain text takes its place.
+
+BOOM = "{% if 'boom' in observation %}{{ 1 // 0 }}{% endif %}"
+
+
+@pytest.fixture
+def changed(tmp_path: Path) -> Callable[..., Table]:
+    """An agent with crafter/v0, some of whose files have text added in front, and with longer results."""
+
+    def made(files: dict[str, str], *replies: str | Exception, result_chars: int = 2000) -> Table:
+        folder = tmp_path / "crafter" / "mine"
+        shutil.copytree(Path(__file__).resolve().parent.parent / "scaffolds" / "crafter" / "v0", folder)
+        for name, text in files.items():
+            path = folder / name
+            path.write_text(text + path.read_text() if path.exists() else text)
+        toml = folder / "scaffold.toml"
+        toml.write_text(toml.read_text().replace("result_chars = 2000", f"result_chars = {result_chars}"))
+        return Table(tmp_path, replies, str(folder))
+
+    return made
+
+
+def test_a_first_message_that_fails_is_said_plainly(changed: Callable[..., Table]) -> None:
+    t = changed({"prompts/log.j2": BOOM, "prompts/plan.j2": "one\n" + BOOM}, GO, "<|DONE|><|END|>", GO)
+    t.decide("first")
+    decision = t.decide("boom")
+    log, plan = (sent[1]["content"] for sent in t.sent[1:])
+    assert log.startswith("=== STEP 1 | last action: Move West ===\nboom\n=== END OF OBSERVATION ===")
+    assert "Finish with <|DONE|><|END|>." in log and "goals.txt: " in log
+    assert "Finish with <|ACTION|>name of the action<|END|>." in plan and "goals.txt: " in plan
+    assert (decision.action, decision.fallback, len(decision.log)) == ("Move West", False, 1)
+    assert decision.warnings == (
+        "a plain text was used instead of log.j2: log.j2:1: ZeroDivisionError: integer division or modulo by zero",
+        "a plain text was used instead of plan.j2: plan.j2:2: ZeroDivisionError: integer division or modulo by zero",
+    )
+
+
+def test_results_that_fail_are_said_plainly_and_noted_once(changed: Callable[..., Table]) -> None:
+    look = "<|READ|>goals.txt<|END|><|BOGUS|>x<|END|>"
+    t = changed({"prompts/results.j2": BOOM}, look, look, look, GO)
+    decision = t.decide("boom")
+    said = t.sent[3][-1]["content"]
+    assert said.startswith("--- 1. READ goals.txt ---\n") and "--- end of results ---\n! " in said and "BOGUS" in said
+    assert said.endswith("2 replies left in PLAN. Finish with <|ACTION|>name of the action<|END|>.")
+    assert decision.action == "Move West" and len(decision.plan) == 4
+    assert len(decision.warnings) == 1 and "instead of results.j2: results.j2:1:" in decision.warnings[0]
+
+
+def test_a_message_that_a_template_makes_too_long_is_said_plainly(changed: Callable[..., Table]) -> None:
+    t = changed({"prompts/plan.j2": "{{ observation }}{{ observation }}"}, GO)
+    decision = t.decide("x" * 150_000)
+    assert t.sent[0][1]["content"].count("=== END OF OBSERVATION ===") == 1
+    assert decision.action == "Move West" and "renders to more than" in decision.warnings[0]
+
+
+def test_results_too_long_for_any_text_end_the_phase(changed: Callable[..., Table]) -> None:
+    t = changed({"files/big.txt": "x" * 99_000}, "<|READ|>big.txt<|END|>" * 5, result_chars=100_000)
+    decision = t.decide()
+    assert decision.fallback and len(decision.plan) == 1
+    assert any("the next prompt did not fit" in warning for warning in decision.warnings)
+
+
+def test_a_plain_text_that_does_not_fit_the_model_is_an_error(changed: Callable[..., Table]) -> None:
+    with pytest.raises(ContextTooLong):
+        changed({"prompts/plan.j2": BOOM}, ContextTooLong("8192")).decide("boom")
+
+
+def test_a_plain_prompt_can_be_rebuilt_from_the_record(changed: Callable[..., Table]) -> None:
+    t = changed({"prompts/plan.j2": BOOM, "prompts/results.j2": BOOM}, "<|READ|>goals.txt<|END|>", GO)
+    decision = t.decide("boom")
+    record = StepRecord(
+        0, "boom", (), decision.plan, decision.raw_action, decision.action, 0, False, 0, 0, {}, False, False
+    )
+    assert [messages(record, t.agent.system, "plan", i, None) for i in range(2)] == t.sent
+    assert [turn.prompt.block for turn in decision.plan] == ["observation", "results"]
