@@ -1,7 +1,7 @@
 # `make` or `make help` lists what there is. `make demo` and `make test` set everything up themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format play eval runs doctor bench clean
+.PHONY: help setup demo test lint format play eval runs log diff check doctor bench clean
 
 # The first Python that is new enough: `command -v` alone would also find shims that start nothing.
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
@@ -46,6 +46,17 @@ eval: setup ## play a SUITE and store the run
 
 runs: setup ## the runs so far
 	@$(BIN)/automem runs
+
+log: setup ## versions of the scaffolds of GAME as a tree, with their scores
+	@$(BIN)/automem scaffold log $(GAME) $(ARGS)
+
+diff: setup ## what differs between two scaffolds, A=crafter/v0 B=crafter/v1
+	@test -n "$(A)" -a -n "$(B)" || { echo "name two versions: make diff A=crafter/v0 B=crafter/v1" >&2; exit 2; }
+	@$(BIN)/automem scaffold diff $(A) $(B) $(ARGS)
+
+check: setup ## all that is wrong with a scaffold, REF=crafter/v1
+	@test -n "$(REF)" || { echo "name a version: make check REF=crafter/v1" >&2; exit 2; }
+	@$(BIN)/automem scaffold check $(REF) $(ARGS)
 
 doctor: setup ## what can run here, what is missing and how to get it
 	@$(BIN)/automem doctor
