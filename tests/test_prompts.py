@@ -8,6 +8,7 @@ import resource
 import time
 from collections.abc import Mapping
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from automem import blocks
 from automem.hooks import Step
 from automem.prompts import LARGEST_PROMPT, NAMES, Prompts, PromptTooLong, TemplateProblem, plain
 from automem.templates import language
+from automem.templates.filters import FILTERS, TESTS
 
 LIMITS = {"log_turns": 5, "result_chars": 2000, "max_files": None}
 SHOWS = ("alert", "map")
@@ -462,12 +464,30 @@ def test_what_is_allowed_stays_within_its_limits_when_it_runs(expressions: list[
     assert time.process_time() - started < 2
 
 
+def test_the_clock_is_the_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = prompts(
+        "{% if 'e e' in observation %}{% for a in memory %}{% for b in memory %}{% endfor %}{% endfor %}{% endif %}"
+    )
+    given = values(observation="e e", memory="x" * 90)
+    assert made.render("plan.j2", given) == ""
+    monkeypatch.setattr(time, "thread_time", iter(range(100)).__next__)
+    with pytest.raises(TemplateProblem, match=r"plan\.j2:1: rendering takes more than 1\.0 s; compute in hooks\.py"):
+        made.render("plan.j2", given)
+
+
 def test_the_limits_on_all_templates_together_hold() -> None:
     with pytest.raises(TemplateProblem, match=r"more than 20 templates"):
         prompts("-", **{f"part{i}": "-" for i in range(20)})
     each = "{{ phase }}" * (language.NODES - 2)
     with pytest.raises(TemplateProblem, match=r"more than 6000 parts in all templates"):
         prompts("-", **{f"part{i}": each for i in range(4)})
+
+
+@pytest.mark.parametrize(("row", "known"), [("filters", FILTERS), ("tests with `is`", TESTS)])
+def test_the_page_for_authors_lists_what_there_is(row: str, known: Mapping[str, Any]) -> None:
+    page = (Path(__file__).resolve().parent.parent / "scaffolds" / "README.md").read_text("utf-8")
+    line = next(line for line in page.splitlines() if line.startswith(f"| {row} |"))
+    assert re.findall(r"`(\w+)`", line.removeprefix(f"| {row} |")) == sorted(known)
 
 
 # What is said in place of a template that fails.

@@ -25,7 +25,7 @@ Why rendering is cheap:
   is longer than `LARGEST_PROMPT`.
 
 Payment is taken from a budget of `meter.WORK` units for one rendering: at most some 0.2 s of CPU time
-when all of it is used, where v0 needs 30 microseconds and a dozen units. The budget counts, it does not
+when all of it is used, where v0 needs 20 microseconds and 31 units. The budget counts, it does not
 measure, so a template fails at the same place on every machine and when an episode is resumed.
 `meter.SECONDS` of CPU time are the last line, in case a unit costs more than we think.
 """
