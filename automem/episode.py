@@ -15,12 +15,11 @@ import orjson
 
 from automem import trace
 from automem.agent import Agent, Decision, Listener
-from automem.duplicates import Duplicates
 from automem.errors import UserError
 from automem.game_pool import GamePool, RemoteGame
 from automem.hooks.session import Hooks, HookSession, NoHooks
 from automem.memory import Memory
-from automem.metrics import Counts, counts_from
+from automem.metrics import Behaviour, Counts, counts_from
 from automem.models.protocol import Model
 from automem.records import Executed, StepRecord
 from automem.sandbox import Sandbox
@@ -103,13 +102,12 @@ class EpisodeListener(Listener, Protocol):
 class _Tally:
     """What is summed up while an episode runs, or again from its trace."""
 
-    counts: Counts = field(default_factory=Counts)
-    duplicates: Duplicates = field(default_factory=Duplicates)
+    behaviour: Behaviour = field(default_factory=Behaviour)
     reached_at: dict[str, int] = field(default_factory=dict)
     reward: float = 0.0
 
     def add(self, record: StepRecord, next_observation: str) -> None:
-        self.counts.add(record, next_observation, self.duplicates)
+        self.behaviour.add(record, next_observation)
         self.reward += record.reward
         for name, count in record.achievements.items():
             if count:
@@ -178,7 +176,7 @@ async def play(
             memory.close()
             await hooks.close()
     result = _result(job, scaffold, model, state, tally)
-    write_json(job.folder / RESULT, {**asdict(result), "counts": tally.counts.as_dict()})
+    write_json(job.folder / RESULT, {**asdict(result), "counts": result.counts.as_dict()})
     return result
 
 
@@ -204,7 +202,7 @@ def _result(job: EpisodeJob, scaffold: Scaffold, model: Model, state: _Now, tall
         task=job.task,
         seed=job.seed,
         steps_limit=job.steps,
-        steps=tally.counts.steps,
+        steps=tally.behaviour.counts.steps,
         progression=state.progress.progression,
         achievements=dict(state.progress.achievements),
         reached_at=tally.reached_at,
@@ -214,7 +212,7 @@ def _result(job: EpisodeJob, scaffold: Scaffold, model: Model, state: _Now, tall
         facts=dict(state.progress.facts),
         scaffold=scaffold.identity,
         model=model.name,
-        counts=tally.counts,
+        counts=tally.behaviour.counts,
         final_observation=state.observation.text,
     )
 

@@ -1,35 +1,55 @@
-"""What an episode's behaviour adds up to, counted the same way live and from its trace."""
+"""What an episode's behaviour adds up to, counted the same way as it is played and from its trace.
+
+`Behaviour` looks at the steps of one episode in order; `Counts` are its sums, which can be added up over
+episodes; `rates` are what people compare.
+"""
 
 from __future__ import annotations
 
+import re
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
+from itertools import islice
 
 from automem.duplicates import Duplicates
-from automem.records import Executed, StepRecord
+from automem.records import Executed, StepRecord, Turn
 
 WRITES = frozenset({"APPEND", "WRITE", "UPSERT", "UPSERT_MAP"})
 """Operations that put content into the memory folder."""
 
 SEARCHES = frozenset({"SEARCH"})
 
+RECENT = 8
+"""States that the agent is said to oscillate between when it returns to one of them and leaves it again."""
+
+_CLOCK = re.compile(r"\bT:\d+")
+"""NetHack's turn counter: it goes on whatever happens."""
+
 
 @dataclass
 class Counts:
-    """Sums over the steps of one episode.
+    """Sums over the steps of one episode, or of several.
+
+    Let o(t) be the observation before the action of step t, without the game's clock.
 
     Attributes:
         steps: steps played.
-        stuck: steps whose action left the observation as it was.
+        stuck: steps that changed nothing: o(t+1) = o(t).
+        oscillating: steps that left a state to which the agent had just returned: o(t+1) != o(t), and
+            o(t) = o(s) for some s in [t - RECENT, t - 2] with o(t) != o(t - 1).
         invalid: actions written that the game does not have.
         fallback: steps at which the model committed no action.
-        turns: calls of a model.
+        turns: calls of a model; `log_turns` of them in LOG, `plan_turns` in PLAN.
         errors: lines of error that the model was told.
         writes, duplicate_writes: write operations of the model that were carried out; those that wrote the same
             content into the same file again, exactly or but for step numbers and white space (`Duplicates`).
+        added_entries, updated_entries, deleted_entries: entries of memory files that such operations made (APPEND,
+            a new key, a WRITE to a file that was not there), replaced (a key or a file that was), or removed (DELETE).
+        written_chars: characters of content in those writes.
         searches, empty_searches: searches that were carried out; those that found no line.
         refused: operations that the memory folder refused; they count as nothing else.
-        truncated_reads: results that were cut to the scaffold's limit.
+        truncated_reads: results that were cut to the scaffold's limit: what was cut off, no later turn could use.
         added_bytes: growth of the memory folder.
         prompt_tokens, completion_tokens, cached_tokens: as the server counted them.
         cost: USD, of the calls whose price is known.
@@ -43,12 +63,19 @@ class Counts:
 
     steps: int = 0
     stuck: int = 0
+    oscillating: int = 0
     invalid: int = 0
     fallback: int = 0
     turns: int = 0
+    log_turns: int = 0
+    plan_turns: int = 0
     errors: int = 0
     writes: int = 0
     duplicate_writes: int = 0
+    added_entries: int = 0
+    updated_entries: int = 0
+    deleted_entries: int = 0
+    written_chars: int = 0
     searches: int = 0
     empty_searches: int = 0
     refused: int = 0
@@ -65,54 +92,6 @@ class Counts:
     doubted: int = 0
     operations: dict[str, int] = field(default_factory=dict)
 
-    def add(self, record: StepRecord, next_observation: str, duplicates: Duplicates) -> None:
-        """Count one step.
-
-        Args:
-            record: the step.
-            next_observation: what its action led to.
-            duplicates: the episode's, told of every step in order.
-        """
-        self.steps += 1
-        self.stuck += record.observation == next_observation
-        self.invalid += record.invalid
-        self.fallback += record.fallback
-        for turn in (*record.log, *record.plan):
-            self.turns += 1
-            self.errors += len(turn.errors)
-            self.prompt_tokens += turn.prompt_tokens
-            self.completion_tokens += turn.completion_tokens
-            self.cached_tokens += turn.cached_tokens
-            self.cost += turn.cost or 0.0
-            self.model_seconds += turn.seconds
-            for op in turn.ops:
-                self._add_operation(op, duplicates)
-        for op in record.maintained:
-            self._add_operation(op, duplicates)
-        for event in record.hooks:
-            self.hook_errors += event.kind in ("error", "lost", "off")
-            self.repaired += event.kind == "repaired"
-            self.doubted += event.kind == "again"
-
-    def _add_operation(self, op: Executed, duplicates: Duplicates) -> None:
-        self.operations[op.name] = self.operations.get(op.name, 0) + 1
-        self.hook_ops += bool(op.by)
-        if not op.ok:
-            self.refused += 1
-            return
-        self.added_bytes += op.added
-        if op.by:
-            return
-        self.truncated_reads += op.truncated
-        if op.name in WRITES:
-            self.writes += 1
-            self.duplicate_writes += duplicates.seen(op)
-        elif op.name == "DELETE":
-            duplicates.seen(op)
-        elif op.name in SEARCHES:
-            self.searches += 1
-            self.empty_searches += op.found == 0
-
     def merged(self, other: Counts) -> Counts:
         """The sum of two."""
         total = Counts()
@@ -127,6 +106,97 @@ class Counts:
         return asdict(self) | {"operations": dict(sorted(self.operations.items()))}
 
 
+class Behaviour:
+    """Counts the steps of one episode, told of them in order."""
+
+    def __init__(self) -> None:
+        self.counts = Counts()
+        self._duplicates = Duplicates()
+        self._states: deque[str] = deque(maxlen=RECENT)
+        self._entries: set[tuple[str, ...]] = set()
+        self._files: set[str] = set()
+
+    def add(self, record: StepRecord, next_observation: str) -> None:
+        """Count one step; `next_observation` is what its action led to."""
+        counts = self.counts
+        counts.steps += 1
+        self._moved(record.observation, next_observation)
+        counts.invalid += record.invalid
+        counts.fallback += record.fallback
+        counts.log_turns += len(record.log)
+        counts.plan_turns += len(record.plan)
+        for turn in (*record.log, *record.plan):
+            self._add_turn(turn)
+        for op in record.maintained:
+            self._add_operation(op)
+        for event in record.hooks:
+            counts.hook_errors += event.kind in ("error", "lost", "off")
+            counts.repaired += event.kind == "repaired"
+            counts.doubted += event.kind == "again"
+
+    def _moved(self, before: str, after: str) -> None:
+        now, then = _CLOCK.sub("", before), _CLOCK.sub("", after)
+        if now == then:
+            self.counts.stuck += 1
+        elif self._states and self._states[-1] != now:
+            self.counts.oscillating += now in islice(self._states, max(len(self._states) - 1, 0))
+        self._states.append(now)
+
+    def _add_turn(self, turn: Turn) -> None:
+        counts = self.counts
+        counts.turns += 1
+        counts.errors += len(turn.errors)
+        counts.prompt_tokens += turn.prompt_tokens
+        counts.completion_tokens += turn.completion_tokens
+        counts.cached_tokens += turn.cached_tokens
+        counts.cost += turn.cost or 0.0
+        counts.model_seconds += turn.seconds
+        for op in turn.ops:
+            self._add_operation(op)
+
+    def _add_operation(self, op: Executed) -> None:
+        counts = self.counts
+        counts.operations[op.name] = counts.operations.get(op.name, 0) + 1
+        counts.hook_ops += bool(op.by)
+        if not op.ok:
+            counts.refused += 1
+            return
+        counts.added_bytes += op.added
+        if op.by:
+            return
+        counts.truncated_reads += op.truncated
+        if op.name in WRITES:
+            self._add_write(op)
+        elif op.name == "DELETE":
+            counts.deleted_entries += 1
+            self._duplicates.seen(op)
+            self._forget(op)
+        elif op.name in SEARCHES:
+            counts.searches += 1
+            counts.empty_searches += op.found == 0
+
+    def _add_write(self, op: Executed) -> None:
+        counts = self.counts
+        counts.writes += 1
+        counts.duplicate_writes += self._duplicates.seen(op)
+        counts.written_chars += len(op.args[-1])
+        entry = op.args[:-1] if op.name != "UPSERT_MAP" else ("", op.args[0])
+        known = op.name != "APPEND" and (entry in self._entries or (len(entry) == 1 and entry[0] in self._files))
+        counts.updated_entries += known
+        counts.added_entries += not known
+        self._files.add(entry[0])
+        if op.name != "APPEND":
+            self._entries.add(entry)
+
+    def _forget(self, op: Executed) -> None:
+        self._entries.discard(op.args)
+        if len(op.args) == 2:
+            self._entries.discard(("", op.args[1]))
+            return
+        self._files.discard(op.args[0])
+        self._entries = {entry for entry in self._entries if entry[0] != op.args[0]}
+
+
 def counts_from(data: Mapping) -> Counts:
     """The counts that `Counts.as_dict` gave."""
     return Counts(**data)
@@ -138,15 +208,24 @@ def rates(counts: Counts) -> dict[str, float | None]:
     def share(part: float, whole: float) -> float | None:
         return round(part / whole, 6) if whole else None
 
+    entries = counts.added_entries + counts.updated_entries + counts.deleted_entries
     return {
         "stuck_share": share(counts.stuck, counts.steps),
+        "oscillating_share": share(counts.oscillating, counts.steps),
         "invalid_per_step": share(counts.invalid, counts.steps),
         "fallback_share": share(counts.fallback, counts.steps),
         "duplicate_write_share": share(counts.duplicate_writes, counts.writes),
         "empty_search_share": share(counts.empty_searches, counts.searches),
+        "refused_per_step": share(counts.refused, counts.steps),
+        "truncated_reads_per_step": share(counts.truncated_reads, counts.steps),
+        "written_chars_per_step": share(counts.written_chars, counts.steps),
         "added_bytes_per_step": share(counts.added_bytes, counts.steps),
+        "updated_share": share(counts.updated_entries + counts.deleted_entries, entries),
+        "log_turns_per_step": share(counts.log_turns, counts.steps),
+        "plan_turns_per_step": share(counts.plan_turns, counts.steps),
         "turns_per_step": share(counts.turns, counts.steps),
         "prompt_tokens_per_step": share(counts.prompt_tokens, counts.steps),
         "completion_tokens_per_step": share(counts.completion_tokens, counts.steps),
         "cached_share": share(counts.cached_tokens, counts.prompt_tokens),
+        "seconds_per_step": share(counts.model_seconds, counts.steps),
     }
