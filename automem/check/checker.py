@@ -13,9 +13,11 @@ from automem.check.folder import FILES, HOOKS, PROMPTS, TOML, Contents
 from automem.check.report import Finding, Report, error, in_order, warning
 from automem.check.schema import SchemaRead
 from automem.check.templates import Templates
-from automem.errors import UserError
 from automem.scaffold import Scaffold
 from games import registry
+
+_UNREADABLE = frozenset({"toml", "not-a-file", "file-too-large", "unreadable", "too-many-files"})
+"""Codes of errors with which loading is not even tried."""
 
 _MOST_VERSIONS = 500
 """Versions that are looked through for a parent."""
@@ -34,7 +36,7 @@ def check(ref: str, *, smoke: bool = True, unsafe: bool = False) -> Report:
     """
     where = scaffold.find(ref)
     found = folder.contents(where)
-    read = schema.read(found.texts.get(TOML, ""))
+    read = schema.read(found.texts.get(TOML))
     findings = [*found.findings, *read.findings]
     findings += _schema(read, found)
     findings += _identity(where, read, found)
@@ -58,11 +60,13 @@ def check(ref: str, *, smoke: bool = True, unsafe: bool = False) -> Report:
 
 def _loaded(where: Path, findings: list[Finding]) -> Scaffold | None:
     """The scaffold as it would be played; None when it cannot be, which is a finding if there was no error yet."""
+    if any(finding.severity == "error" and finding.code in _UNREADABLE for finding in findings):
+        return None
     try:
         return scaffold.load(str(where.resolve()))
-    except UserError as wrong:
+    except Exception as wrong:  # whatever it was: a check says what is wrong with a scaffold, and never raises for it
         if not any(finding.severity == "error" for finding in findings):
-            findings.append(error("", None, "load", str(wrong), "mend what it names"))
+            findings.append(error("", None, "load", f"{type(wrong).__name__}: {wrong}", "mend what it names"))
         return None
 
 

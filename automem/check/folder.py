@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from automem.check.report import Finding, error, warning
@@ -53,34 +54,29 @@ def contents(folder: Path) -> Contents:
     """Read every file of the folder. Never raises for what is in it."""
     found = Contents()
     try:
-        paths = sorted(_walk(folder, "", found))
+        paths = list(islice(_walk(folder, found), MOST_FILES + 1))
     except OSError as problem:
         found.findings.append(_unreadable("", problem))
         return found
     if len(paths) > MOST_FILES:
         do = "keep what the agent needs; remove the rest"
         found.findings.append(error("", None, "too-many-files", f"more than {MOST_FILES} files", do))
-        paths = paths[:MOST_FILES]
-    for path in paths:
+    for path in sorted(paths[:MOST_FILES]):
         _read(folder, path, found)
     found.findings += _unused(found)
     return found
 
 
-def _walk(folder: Path, relative: str, found: Contents) -> Iterator[str]:
-    """Paths of plain files, links not followed; at most one more than `MOST_FILES`."""
-    waiting = [relative]
-    count = 0
-    while waiting and count <= MOST_FILES:
+def _walk(folder: Path, found: Contents) -> Iterator[str]:
+    """Paths of plain files, hidden ones left out and links not followed."""
+    waiting = [""]
+    while waiting:
         below = waiting.pop()
         with os.scandir(folder / below) as entries:
             for entry in entries:
                 path = f"{below}/{entry.name}" if below else entry.name
                 if entry.name.startswith(".") or entry.name == "__pycache__":
                     continue
-                count += 1
-                if count > MOST_FILES + 1:
-                    return
                 if entry.is_symlink():
                     found.findings.append(_not_plain(path, "a link", "put the file itself in its place"))
                 elif entry.is_dir(follow_symlinks=False):

@@ -55,6 +55,9 @@ _DO: Mapping[str, str] = {
 
 _DEFAULT = Schema(scaffold=Identity(game="unknown", version="unknown"), ops=Operations(enabled=MEMORY_OPERATIONS))
 
+_LONGEST_LINE = 2_000
+"""Characters of one line."""
+
 _ROUNDS = 12
 """Times that mistakes are left out to see what else there is."""
 
@@ -76,8 +79,14 @@ class SchemaRead:
     findings: tuple[Finding, ...]
 
 
-def read(text: str) -> SchemaRead:
-    """Read a ``scaffold.toml``. Never raises, whatever the text."""
+def read(text: str | None) -> SchemaRead:
+    """Read a ``scaffold.toml``. Never raises, whatever the text; None: it could not be read, which was said."""
+    if text is None:
+        return _nothing()
+    for i, line in enumerate(text.splitlines(), 1):
+        if len(line) > _LONGEST_LINE:  # reading a key of very many parts takes the square of their number
+            message = f"a line of more than {_LONGEST_LINE} characters"
+            return _nothing(error(TOML, i, "toml", message, 'break it, for instance into a text between """'))
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
@@ -98,8 +107,8 @@ def read(text: str) -> SchemaRead:
     return SchemaRead(schema, frozenset(wrong), positions, tuple(findings))
 
 
-def _nothing(finding: Finding) -> SchemaRead:
-    return SchemaRead(_DEFAULT, frozenset(Schema.model_fields), Positions(""), (finding,))
+def _nothing(*findings: Finding) -> SchemaRead:
+    return SchemaRead(_DEFAULT, frozenset(Schema.model_fields), Positions(""), findings)
 
 
 def _syntax(message: str, text: str) -> Finding:

@@ -107,9 +107,13 @@ def test_hooks_that_never_answer_are_told(broken: Broken) -> None:
 
 
 def test_the_models_actions_are_played_as_a_rule(broken: Broken) -> None:
-    broken.hooks(
-        f"    def observe(self, step):\n        {SAFE}\n\n    def check_action(self, step, action):\n        return 'Noop'"
-    )
+    broken.hooks("""
+    def observe(self, step):
+        return {"hint": "look around"}
+
+    def check_action(self, step, action):
+        return "Noop"
+""")
     finding = broken.only("actions-replaced", smoke=True)
     assert (finding.severity, finding.line) == ("error", broken.line("hooks.py", "def check_action"))
 
