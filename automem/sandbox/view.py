@@ -68,8 +68,8 @@ def bubblewrap(program: str) -> list[str]:
     for folder in map(Path, LIBRARIES):
         if folder.is_symlink():
             command += ["--symlink", str(folder.readlink()), str(folder)]
-        elif folder.is_dir():
-            shown.append((folder, folder))
+        else:
+            shown += [(part, part) for part in _libraries(folder)]
     if python.libraries is None:
         shown.append((python.stdlib, ROOM / python.stdlib.relative_to(python.prefix)))
     else:
@@ -91,8 +91,8 @@ def readable() -> tuple[list[str], list[str]]:
     python = interpreter()
     allowed = {python.executable}
     for folder in map(Path, LIBRARIES):
-        if folder.is_dir():
-            allowed.update(entry for entry in folder.iterdir() if not entry.name.startswith("python"))
+        for part in _libraries(folder):
+            allowed.update(entry for entry in part.iterdir() if not entry.name.startswith("python"))
     if python.libraries is not None:
         allowed.update(entry for entry in python.libraries.iterdir() if entry.is_file() and ".so" in entry.name)
     allowed.update(entry for entry in python.stdlib.iterdir() if entry.name not in PACKAGES)
@@ -103,6 +103,12 @@ def plain_environment() -> dict[str, str]:
     """The environment where there is no bubblewrap to set it."""
     libraries = interpreter().libraries
     return ENVIRONMENT | ({"LD_LIBRARY_PATH": str(libraries)} if libraries else {})
+
+
+def _libraries(folder: Path) -> list[Path]:
+    """What is needed of a folder of libraries: where Debian keeps those of each architecture apart, only they."""
+    own = sorted({libc.parent for libc in folder.glob("*-linux-*/libc.so.*")})
+    return own or ([folder] if folder.is_dir() else [])
 
 
 def _packages(folder: Path) -> Iterator[Path]:

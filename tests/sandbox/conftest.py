@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -23,6 +24,9 @@ class Hooks:
 """
 
 STEP: list[Any] = [3, "You see a tree.", "north", "go north", ["east", "north"]]
+
+CANARY = "AUTOMEM_TEST_SECRET_API_KEY"
+"""In the environment of the tests, and nowhere inside."""
 
 GENEROUS = 20.0
 """Seconds for a call that has to succeed, however busy the machine is."""
@@ -64,6 +68,11 @@ class Place:
         """Another episode of the same sandbox goes on as if nothing had happened."""
         self._calls += 1
         assert self.run(self._bystander.call("observe", [STEP])) == {"calls": str(self._calls)}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _secret() -> None:
+    os.environ[CANARY] = "very-secret-value"
 
 
 @pytest.fixture(scope="session", params=["bubblewrap", "landlock"])
