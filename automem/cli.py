@@ -205,6 +205,27 @@ def runs() -> None:
     console.print(tables.runs(found))
 
 
+@app.command(epilog="Example: [bold]automem compare first second[/bold]", no_args_is_help=True)
+def compare(
+    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="A run.", autocompletion=complete_run)],
+    run_b: Annotated[
+        str, typer.Argument(metavar="RUN_B", help="The run to hold against it.", autocompletion=complete_run)
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Compare two runs, paired by task and seed."""
+    from automem import compare as comparing
+    from automem import compare_view, runs
+
+    found = comparing.compare(runs.load(run_a), runs.load(run_b))
+    if as_json:
+        import orjson
+
+        sys.stdout.write(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return
+    compare_view.show(found, console)
+
+
 @app.command(epilog="Example: [bold]automem doctor[/bold]")
 def doctor() -> None:
     """Say what is installed, what can run here, what is missing and how to get it."""

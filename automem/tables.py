@@ -24,7 +24,7 @@ def summary(data: dict[str, Any]) -> Table:
     table = Table(
         title=Text(f"{data['run']}, model {data['model']}{note}", style="bold"),
         title_justify="left",
-        caption="dupl.: share of writes that wrote what stood there; empty: share of searches that found nothing",
+        caption="dupl.: share of writes that told a file the same again; empty: share of searches that found nothing",
         caption_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 0, 0, 1),

@@ -1,0 +1,230 @@
+"""Two runs, episode against episode: the same task and seed played by both, and what came of it.
+
+Pairing takes out how hard a seed is, which is most of what makes progressions differ; so a difference
+shows with far fewer episodes than two intervals that overlap would suggest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+from scipy.special import ndtri, stdtrit
+
+import games
+from automem.episode import EpisodeResult, load_result
+from automem.errors import UserError
+from automem.metrics import Counts, rates
+from automem.runs import Run
+from automem.summary import CONFIDENCE, standard_error
+
+TIE = 1e-9
+"""Progressions that differ by no more are equal."""
+
+Pair = tuple[EpisodeResult, EpisodeResult]
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """A against B over the episodes that both played.
+
+    Attributes:
+        name: the task, the game, or "overall".
+        pairs: episodes.
+        mean_a, mean_b: progression, in [0, 1].
+        difference: mean of B minus A.
+        error: its standard error; None where a task has fewer than two pairs.
+        interval: its 95 % interval: Student's t over the pairs of a task; over several tasks, whose errors are
+            independent, the normal one.
+        won, tied, lost: pairs in which B came further, as far, less far.
+    """
+
+    name: str
+    pairs: int
+    mean_a: float
+    mean_b: float
+    difference: float
+    error: float | None
+    interval: tuple[float, float] | None
+    won: int
+    tied: int
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """A behaviour metric (`automem.metrics.rates`) over the paired episodes; `change` is B over A minus 1."""
+
+    name: str
+    a: float | None
+    b: float | None
+    change: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `compare` found.
+
+    Attributes:
+        a, b: names of the runs.
+        tasks: one line a task.
+        overall: over all of them: a game's mean is the mean of its tasks', the whole that of the games, as in BALROG.
+        behaviour: metrics of both.
+        achievements: task -> achievement -> in how many paired episodes A and B reached it, where that differs.
+        warnings: why the two may not be comparable.
+    """
+
+    a: str
+    b: str
+    tasks: tuple[Paired, ...]
+    overall: Paired
+    behaviour: tuple[Behaviour, ...]
+    achievements: Mapping[str, Mapping[str, tuple[int, int]]]
+    warnings: tuple[str, ...]
+
+
+def compare(a: Run, b: Run) -> Comparison:
+    """Compare two runs. Raises `UserError` when no episode was finished by both."""
+    finished_a, finished_b = _finished(a), _finished(b)
+    shared = sorted(finished_a.keys() & finished_b.keys())
+    if not shared:
+        raise UserError(
+            f"{a.config.name} and {b.config.name} have no finished episode of the same task and seed in common; "
+            "play the same seeds: automem eval … --seeds"
+        )
+    by_task: dict[str, list[Pair]] = {}
+    for episode in shared:
+        by_task.setdefault(episode[0], []).append((finished_a[episode], finished_b[episode]))
+    tasks = {task: _task(task, pairs) for task, pairs in by_task.items()}
+    by_game: dict[str, list[Paired]] = {}
+    for task, paired in tasks.items():
+        by_game.setdefault(games.game_of(task), []).append(paired)
+    per_game = [_over(game, parts) for game, parts in by_game.items()]
+    return Comparison(
+        a=a.config.name,
+        b=b.config.name,
+        tasks=tuple(tasks.values()),
+        overall=_over("overall", per_game),
+        behaviour=_behaviour([pair for pairs in by_task.values() for pair in pairs]),
+        achievements={task: changed for task, pairs in by_task.items() if (changed := _achievements(pairs))},
+        warnings=tuple(_warnings(a, b, by_task, finished_a.keys() ^ finished_b.keys())),
+    )
+
+
+def _finished(run: Run) -> dict[tuple[str, int], EpisodeResult]:
+    found = {}
+    for job in run.jobs():
+        result = load_result(job.folder)
+        if result is not None:
+            found[job.task, job.seed] = result
+    return found
+
+
+def _task(name: str, pairs: Sequence[Pair]) -> Paired:
+    differences = [b.progression - a.progression for a, b in pairs]
+    mean = math.fsum(differences) / len(pairs)
+    error = standard_error(differences)
+    interval = None
+    if error is not None:
+        reach = float(stdtrit(len(pairs) - 1, (1 + CONFIDENCE) / 2)) * error
+        interval = (mean - reach, mean + reach)
+    return Paired(
+        name=name,
+        pairs=len(pairs),
+        mean_a=math.fsum(a.progression for a, _ in pairs) / len(pairs),
+        mean_b=math.fsum(b.progression for _, b in pairs) / len(pairs),
+        difference=mean,
+        error=error,
+        interval=interval,
+        won=sum(d > TIE for d in differences),
+        tied=sum(abs(d) <= TIE for d in differences),
+        lost=sum(d < -TIE for d in differences),
+    )
+
+
+def _over(name: str, parts: Sequence[Paired]) -> Paired:
+    """The mean of parts whose errors are independent."""
+    if len(parts) == 1:
+        part = parts[0]
+        error, interval = part.error, part.interval
+    else:
+        known = [part.error for part in parts if part.error is not None]
+        error = math.sqrt(math.fsum(e * e for e in known)) / len(parts) if len(known) == len(parts) else None
+        interval = None
+    difference = math.fsum(part.difference for part in parts) / len(parts)
+    if error is not None and interval is None:
+        reach = float(ndtri((1 + CONFIDENCE) / 2)) * error
+        interval = (difference - reach, difference + reach)
+    return Paired(
+        name=name,
+        pairs=sum(part.pairs for part in parts),
+        mean_a=math.fsum(part.mean_a for part in parts) / len(parts),
+        mean_b=math.fsum(part.mean_b for part in parts) / len(parts),
+        difference=difference,
+        error=error,
+        interval=interval,
+        won=sum(part.won for part in parts),
+        tied=sum(part.tied for part in parts),
+        lost=sum(part.lost for part in parts),
+    )
+
+
+def _behaviour(pairs: Sequence[Pair]) -> tuple[Behaviour, ...]:
+    of_a, of_b = (rates(reduce(Counts.merged, (pair[i].counts for pair in pairs), Counts())) for i in (0, 1))
+    return tuple(
+        Behaviour(name, of_a[name], of_b[name], _change(of_a[name], of_b[name]))
+        for name in of_a
+        if of_a[name] is not None or of_b[name] is not None
+    )
+
+
+def _change(a: float | None, b: float | None) -> float | None:
+    return b / a - 1 if a and b is not None else None
+
+
+def _achievements(pairs: Sequence[Pair]) -> dict[str, tuple[int, int]]:
+    names = sorted({name for pair in pairs for result in pair for name in result.achievements})
+    counted = {name: (_reached(pairs, 0, name), _reached(pairs, 1, name)) for name in names}
+    return {name: counts for name, counts in counted.items() if counts[0] != counts[1]}
+
+
+def _reached(pairs: Sequence[Pair], which: int, achievement: str) -> int:
+    return sum(bool(pair[which].achievements.get(achievement)) for pair in pairs)
+
+
+def _warnings(a: Run, b: Run, by_task: Mapping[str, Sequence[Pair]], unpaired: set[tuple[str, int]]) -> list[str]:
+    """Everything but the scaffold that differs."""
+    found = []
+    if unpaired:
+        found.append(f"{len(unpaired)} episodes were finished by one of the runs only and are left out")
+    mine, theirs = (run.config.model.model_copy(update={"api_base": ""}) for run in (a, b))
+    if mine != theirs:
+        found.append(f"other models: {_short(mine)} and {_short(theirs)}")
+    for task, pairs in by_task.items():
+        for limits in sorted({(x.steps_limit, y.steps_limit) for x, y in pairs if x.steps_limit != y.steps_limit}):
+            found.append(f"{task}: other step limits, {limits[0]} and {limits[1]}")
+        for sets in sorted({(str(dict(x.facts)), str(dict(y.facts))) for x, y in pairs if x.facts != y.facts}):
+            found.append(f"{task}: other level sets, {sets[0]} and {sets[1]}")
+    for package in games.versions():
+        then, now = a.config.versions.get(package), b.config.versions.get(package)
+        if then != now:
+            found.append(f"other versions of {package}: {then} and {now}")
+    if a.config.sandbox.model_copy(update={"unsafe": False}) != b.config.sandbox.model_copy(update={"unsafe": False}):
+        found.append("other limits of scaffold code")
+    if not found and all(x == y for x, y in _scaffolds(a, b)):
+        found.append("both played the same scaffold with the same model: differences are chance")
+    return found
+
+
+def _scaffolds(a: Run, b: Run) -> list[tuple[Any, Any]]:
+    return [
+        (a.config.scaffolds[game].identity, b.config.scaffolds[game].identity)
+        for game in a.config.scaffolds.keys() & b.config.scaffolds.keys()
+    ]
+
+
+def _short(model: Any) -> str:
+    return model.name + (f" at temperature {model.temperature:g}" if model.temperature else "")

@@ -1,0 +1,86 @@
+"""A comparison of two runs for the terminal."""
+
+from __future__ import annotations
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from automem.compare import Comparison, Paired
+from automem.tables import percent
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    """Print warnings, progression, behaviour and achievements."""
+    for warning in comparison.warnings:
+        console.print(Text(f"! {warning}", style="yellow"), soft_wrap=True)
+    console.print(_progression(comparison))
+    console.print(_behaviour(comparison))
+    if comparison.achievements:
+        console.print(_achievements(comparison))
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=Text(title, style="bold"), title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False
+    )
+
+
+def _progression(comparison: Comparison) -> Table:
+    table = _table(f"A = {comparison.a}, B = {comparison.b}: progression in %, B - A with its 95 % interval")
+    table.add_column("task", overflow="fold")
+    for name in ("pairs", "A", "B", "B - A", "95 %", "won", "tied", "lost"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for paired in comparison.tasks:
+        table.add_row(*_cells(paired))
+    if len(comparison.tasks) > 1:
+        table.add_section()
+        table.add_row(*_cells(comparison.overall), style="bold")
+    return table
+
+
+def _cells(paired: Paired) -> tuple[str, ...]:
+    interval = paired.interval
+    return (
+        paired.name,
+        str(paired.pairs),
+        percent(paired.mean_a),
+        percent(paired.mean_b),
+        f"{100 * paired.difference:+.2f}".replace("-0.00", "+0.00"),
+        "-" if interval is None else f"{100 * interval[0]:+.1f} to {100 * interval[1]:+.1f}",
+        str(paired.won),
+        str(paired.tied),
+        str(paired.lost),
+    )
+
+
+def _behaviour(comparison: Comparison) -> Table:
+    table = _table("behaviour over the paired episodes")
+    table.add_column("metric")
+    for name in ("A", "B", "change"):
+        table.add_column(name, justify="right")
+    for metric in comparison.behaviour:
+        is_share = metric.name.endswith("_share")
+        a, b = (_figure(value, is_share) for value in (metric.a, metric.b))
+        change = "-" if metric.change is None else f"{100 * metric.change:+.0f} %"
+        table.add_row(metric.name.removesuffix("_share").replace("_", " ") + (" %" if is_share else ""), a, b, change)
+    return table
+
+
+def _figure(value: float | None, is_share: bool) -> str:
+    if value is None:
+        return "-"
+    return f"{100 * value:.1f}" if is_share else f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _achievements(comparison: Comparison) -> Table:
+    table = _table("achievements reached in more (+) or fewer (-) episodes by B")
+    table.add_column("task", overflow="fold")
+    table.add_column("achievement")
+    for name in ("A", "B", "change"):
+        table.add_column(name, justify="right")
+    for task, changed in comparison.achievements.items():
+        for name, (a, b) in sorted(changed.items(), key=lambda item: (item[1][0] - item[1][1], item[0])):
+            table.add_row(task, name, str(a), str(b), f"{b - a:+d}", style="green" if b > a else "red")
+    return table

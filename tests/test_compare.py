@@ -1,0 +1,126 @@
+"""Two runs, episode against episode."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from scipy import stats
+
+from automem import compare_view, runs, scaffold
+from automem.compare import compare
+from automem.episode import RESULT, EpisodeResult, write_json
+from automem.errors import UserError
+from automem.metrics import Counts
+from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfig
+
+Scores = Mapping[str, Mapping[int, float]]
+
+
+def made(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, scores: Scores, **changes: object) -> Run:
+    """A run with these progressions, task -> seed -> progression."""
+    monkeypatch.setenv("AUTOMEM_RUNS", str(folder))
+    loaded = {game: scaffold.load(f"{game}/v0") for game in ("crafter", "minihack")}
+    config = RunConfig(
+        name=name,
+        target="crafter",
+        created=runs.now(),
+        model=PlayedModel(name="scripted"),
+        scaffolds={
+            game: PlayedScaffold(ref=s.ref, identity=s.identity, folder=f"scaffolds/{s.ref}")
+            for game, s in loaded.items()
+        },
+        tasks=tuple(PlannedTask(task=task, seeds=tuple(found), steps=100) for task, found in scores.items()),
+        versions=runs.versions(),
+    )
+    run = runs.create(config.model_copy(update=changes), loaded)
+    for job in run.jobs():
+        result = EpisodeResult(
+            task=job.task,
+            seed=job.seed,
+            steps_limit=job.steps,
+            steps=100,
+            progression=scores[job.task][job.seed],
+            achievements={"collect_wood": 1, "collect_iron": int(scores[job.task][job.seed] > 0.5)},
+            reached_at={},
+            episode_return=0.0,
+            terminated=False,
+            truncated=True,
+            facts={},
+            scaffold="0" * 64,
+            model="scripted",
+            counts=Counts(steps=100, stuck=10 if name == "a" else 5, writes=10, duplicate_writes=1),
+            final_observation="",
+        )
+        job.folder.mkdir(parents=True)
+        write_json(job.folder / RESULT, {**asdict(result), "counts": result.counts.as_dict()})
+    return run
+
+
+def test_pairs_give_the_difference_and_its_interval(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ours, theirs = [0.2, 0.5, 0.4, 0.9], [0.3, 0.5, 0.6, 0.8]
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": dict(enumerate(ours))})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": dict(enumerate([*theirs, 1.0]))})
+    found = compare(a, b)
+    paired = found.tasks[0]
+    reference = stats.ttest_rel(theirs, ours).confidence_interval(0.95)
+    assert paired.interval == pytest.approx((reference.low, reference.high))
+    assert paired.difference == pytest.approx(0.05) and (paired.won, paired.tied, paired.lost) == (2, 1, 1)
+    assert found.overall == replace(paired, name="overall")
+    assert found.achievements == {"Crafter": {"collect_iron": (1, 2)}}
+    assert any("1 episodes" in warning for warning in found.warnings)
+    stuck = next(metric for metric in found.behaviour if metric.name == "stuck_share")
+    assert (stuck.a, stuck.b, stuck.change) == (0.1, 0.05, -0.5)
+
+
+def test_a_game_counts_once_however_many_tasks_it_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    small, large = "MiniHack-MazeWalk-9x9-v0", "MiniHack-MazeWalk-15x15-v0"
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.0, 2: 0.0}, small: {1: 0, 2: 0}, large: {1: 0, 2: 0}})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.4, 2: 0.4}, small: {1: 1, 2: 1}, large: {1: 0, 2: 1}})
+    found = compare(a, b)
+    assert found.overall.difference == pytest.approx((0.4 + (1 + 0.5) / 2) / 2)
+    error = next(paired for paired in found.tasks if paired.name == large).error
+    assert found.overall.error == pytest.approx(error / 2 / 2)
+
+
+def test_one_pair_has_no_interval(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.25}})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.5}})
+    assert compare(a, b).overall.interval is None
+
+
+def test_what_makes_runs_incomparable_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.25}})
+    b = made(
+        monkeypatch,
+        tmp_path,
+        "b",
+        {"Crafter": {1: 0.5}},
+        model=PlayedModel(name="smollm2"),
+        versions=runs.versions() | {"crafter": "0.0"},
+        tasks=(PlannedTask(task="Crafter", seeds=(1,), steps=50),),
+    )
+    warnings = "\n".join(compare(a, b).warnings)
+    for expected in ("scripted and smollm2", "step limits, 100 and 50", "versions of crafter"):
+        assert expected in warnings
+    same = compare(a, a).warnings
+    assert len(same) == 1 and "chance" in same[0]
+
+
+def test_runs_without_a_common_episode_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.25}})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {2: 0.25}})
+    with pytest.raises(UserError, match="no finished episode"):
+        compare(a, b)
+
+
+def test_a_person_reads_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.2, 2: 0.5}})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.3, 2: 0.7}})
+    text = io.StringIO()
+    compare_view.show(compare(a, b), Console(file=text, width=100))
+    assert "+15.00" in text.getvalue() and "stuck %" in text.getvalue() and "-50 %" in text.getvalue()
