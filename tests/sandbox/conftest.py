@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -30,6 +32,22 @@ CANARY = "AUTOMEM_TEST_SECRET_API_KEY"
 
 GENEROUS = 20.0
 """Seconds for a call that has to succeed, however busy the machine is."""
+
+
+def below(pid: int) -> dict[int, str]:
+    """The processes that a process has started, and those that they have: pid -> state."""
+    parents: dict[int, list[tuple[int, str]]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            parents.setdefault(int(parent), []).append((int(stat.parent.name), state))
+    found: dict[int, str] = {}
+    todo = [pid]
+    while todo:
+        children = dict(parents.get(todo.pop(), []))
+        found |= children
+        todo += children
+    return found
 
 
 class Place:

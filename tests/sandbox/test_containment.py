@@ -326,8 +326,9 @@ def test_nothing_of_the_host_is_in_its_memory(place: Place) -> None:
     """No text that the process can reach names this project's folder, or the task and seed of anybody."""
     half = len(str(ROOT)) // 2
     word = f"''.join([{str(ROOT)[:half]!r}, {str(ROOT)[half:]!r}])"  # asking must not put it there
-    walk = f"[t for o in gc.get_objects() for t in gc.get_referents(o) if type(t) is str and {word} in t]"
-    assert attempt(place, walk) == "did []"
+    walk = "[t for o in gc.get_objects() for t in gc.get_referents(o) if type(t) is str and {} in t]"
+    assert attempt(place, walk.format(word)) == "did []"
+    assert "'automem.hooks.inside'" in attempt(place, walk.format("'hooks.inside'"))
 
 
 def test_only_its_own_python_is_in_view(place: Place) -> None:
