@@ -224,7 +224,7 @@ def _grow(branch: Tree, first: Version, lineage: Lineage, found: Sequence[Run], 
 
 
 def _node(version: Version, lineage: Lineage, found: Sequence[Run]) -> Text:
-    label = plain(version.ref, "bold" if version.current else "")
+    label = Text().append(clean(version.ref), style="bold" if version.current else "")
     label.append(f"  {version.short}", style="cyan")
     if not version.current:
         label.append(f"  only in {clean(str(where(version.place)))}", style="dim")

@@ -264,3 +264,31 @@ def test_check_says_what_is_wrong_by_exit_code(automem: Command) -> None:
     code, said = automem("check", "crafter/a", "--no-smoke")
     assert code == 1 and "plan.j2:1" in said
     assert automem("check", "crafter/nope")[0] == 2
+
+
+def test_a_changed_version_is_not_played_and_its_old_run_goes_on_with_its_own_copy(
+    automem: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluate(*arguments: str) -> int:
+        monkeypatch.setattr(
+            sys,
+            "argv",
+            ["automem", "eval", "crafter", "--model", "scripted", "--seeds", "7..8", "--steps", "5", *arguments],
+        )
+        try:
+            cli.main()
+        except SystemExit as end:
+            return int(end.code or 0)
+        return 0
+
+    played = write_version("crafter/a")
+    assert evaluate("--scaffold", "crafter/a", "--run", "first") == 0
+    edit(played, "log_turns = 5", "log_turns = 6")
+    Path("runs/first/episodes/Crafter/seed-8/episode.json").unlink()
+    assert evaluate("--scaffold", "crafter/a", "--run", "second") == 2
+    assert not Path("runs/second").exists()
+    assert evaluate("--scaffold", "crafter/a", "--run", "first", "--resume") == 2
+    assert evaluate("--scaffold", "runs/first/scaffolds/crafter/a", "--run", "first", "--resume") == 0
+    assert Path("runs/first/episodes/Crafter/seed-8/episode.json").is_file()
+    assert automem("new", "crafter/b", "--from", "crafter/a")[0] == 0
+    assert evaluate("--scaffold", "crafter/b", "--run", "second") == 0

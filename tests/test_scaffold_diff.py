@@ -98,6 +98,19 @@ def test_only_the_name_differs() -> None:
             ],
         ),
         (
+            'name = "map_notes.txt"\nkind = "log"\n'
+            'describe = "what each step showed: where you were, what was around, what the action did"\n'
+            'entry = "Step {step}, {action}: {observation}"',
+            'name = "map.txt"\nkind = "map"\nkey = "{x},{y}"',
+            [
+                "~ map_notes.txt is now called map.txt",
+                "~ map.txt: log -> map, keyed x,y",
+                '~ map.txt: an entry: "Step {step}, {action}: {observation}" -> none',
+                '~ map.txt: described as "what each step showed: where you were, what was around, what the action '
+                'did" -> none',
+            ],
+        ),
+        (
             'entry = "Step {step}, {action}: {observation}"',
             'entry = "{what}"',
             ['~ map_notes.txt: an entry: "Step {step}, {action}: {observation}" -> "{what}"'],

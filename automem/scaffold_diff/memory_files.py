@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from automem.scaffold import Scaffold
@@ -94,13 +95,20 @@ def _renamed(a: Scaffold, b: Scaffold) -> dict[str, str]:
 
 
 def _same_thing(old: MemoryFile, new: MemoryFile, a: Scaffold, b: Scaffold) -> bool:
-    """Said to be the same, begins the same, or is written the same."""
+    """Said to be the same, begins the same, is written the same, or has a name that begins with the same word."""
     before, after = a.initial.get(old.name, ""), b.initial.get(new.name, "")
     return (
         (old.describe != "" and old.describe == new.describe)
         or (before.strip() != "" and before == after)
         or (old.entry != "" and (old.kind, old.entry, old.key) == (new.kind, new.entry, new.key))
+        or _first_word(old.name) == _first_word(new.name) != ""
     )
+
+
+def _first_word(name: str) -> str:
+    """``map`` for ``map_notes.txt``; empty when the name begins with none."""
+    found = re.match(r"[A-Za-z]{3,}(?![A-Za-z])", name)
+    return found[0].lower() if found else ""
 
 
 def _initial(a: Scaffold, b: Scaffold, renamed: dict[str, str]) -> Iterator[Said]:

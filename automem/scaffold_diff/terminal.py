@@ -59,9 +59,9 @@ def _print_said(console: Console, said: Said) -> None:
 
 def _heading(file: FileDiff) -> Text:
     counts = f"  {file.status}, +{file.diff.added} -{file.diff.removed}"
-    text = Text(visible(file.title), style="bold underline").append(counts, style="not underline dim")
+    text = Text().append(visible(file.title), style="bold underline").append(counts, style="dim")
     if file.remark:
-        text.append(f"  ({file.remark})", style="not underline yellow")
+        text.append(f"  ({file.remark})", style="yellow")
     return text
 
 
