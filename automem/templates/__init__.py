@@ -18,7 +18,7 @@ Why rendering is cheap:
   before the first: the nodes of its body, and some more, a round. There is no ``range``.
 - Numbers stay within `meter.LARGEST_NUMBER`, before and after each operator.
 - Lists and tables that a template writes hold texts and numbers, or are literal, so none holds itself
-  and none grows; no text can be built but by a filter.
+  and none grows; a text can be made by a filter or a slice only.
 - Filters, comparisons and slices are our own (`automem.templates.filters`, `automem.templates.operators`).
   Each pays for the characters that it touches and refuses, before it makes it, a result that is too long.
 - A value that is shown is a text or a number; the message grows by it and is given up as soon as it
