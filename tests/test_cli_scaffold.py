@@ -270,11 +270,8 @@ def test_a_changed_version_is_not_played_and_its_old_run_goes_on_with_its_own_co
     automem: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def evaluate(*arguments: str) -> int:
-        monkeypatch.setattr(
-            sys,
-            "argv",
-            ["automem", "eval", "crafter", "--model", "scripted", "--seeds", "7..8", "--steps", "5", *arguments],
-        )
+        played_briefly = ["--model", "scripted", "--seeds", "7", "--steps", "5", "--workers", "1"]
+        monkeypatch.setattr(sys, "argv", ["automem", "eval", "crafter", *played_briefly, *arguments])
         try:
             cli.main()
         except SystemExit as end:
@@ -284,11 +281,9 @@ def test_a_changed_version_is_not_played_and_its_old_run_goes_on_with_its_own_co
     played = write_version("crafter/a")
     assert evaluate("--scaffold", "crafter/a", "--run", "first") == 0
     edit(played, "log_turns = 5", "log_turns = 6")
-    Path("runs/first/episodes/Crafter/seed-8/episode.json").unlink()
+    Path("runs/first/episodes/Crafter/seed-7/episode.json").unlink()
     assert evaluate("--scaffold", "crafter/a", "--run", "second") == 2
     assert not Path("runs/second").exists()
     assert evaluate("--scaffold", "crafter/a", "--run", "first", "--resume") == 2
     assert evaluate("--scaffold", "runs/first/scaffolds/crafter/a", "--run", "first", "--resume") == 0
-    assert Path("runs/first/episodes/Crafter/seed-8/episode.json").is_file()
-    assert automem("new", "crafter/b", "--from", "crafter/a")[0] == 0
-    assert evaluate("--scaffold", "crafter/b", "--run", "second") == 0
+    assert Path("runs/first/episodes/Crafter/seed-7/episode.json").is_file()
