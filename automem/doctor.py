@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import platform
 import shutil
@@ -17,6 +16,8 @@ from typing import Literal
 from automem.cache import cache_dir
 from automem.models import smollm2, vllm_server
 from automem.models.protocol import ModelUnavailable
+from automem.sandbox import syscalls
+from automem.sandbox.modes import trouble as sandbox_trouble
 
 Status = Literal["ok", "warn", "missing"]
 
@@ -26,6 +27,7 @@ DISK_GIB = 5.0
 MEMORY_GIB = 6.0
 """Free memory that vLLM with the embedded model wants, games beside it."""
 SETUP = "make setup"
+LIBSECCOMP = "apt-get install libseccomp2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ def checks() -> list[Check]:
         tcmalloc,
         bubblewrap,
         landlock,
+        seccomp,
         cores,
         memory,
         disk,
@@ -168,31 +171,34 @@ def tcmalloc() -> Check:
 
 
 def bubblewrap() -> Check:
-    """Whether the sandbox for scaffold code can run, not only whether it is installed."""
-    program = shutil.which("bwrap")
-    if program is None:
-        return Check("bubblewrap", "warn", "not installed", "apt-get install bubblewrap")
-    trial = [program, "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"]
-    done = subprocess.run(trial, capture_output=True, text=True, timeout=10, check=False)
-    if done.returncode:
-        return Check(
-            "bubblewrap", "warn", f"cannot run here: {_last_line(done.stderr)}", "allow unprivileged user namespaces"
-        )
-    return Check("bubblewrap", "ok", f"{program} runs")
-
-
-_LANDLOCK_CREATE_RULESET = 444  # the same number on every architecture
+    """Whether bubblewrap can contain scaffold code, tried with code."""
+    if reason := sandbox_trouble("bubblewrap"):
+        if shutil.which("bwrap") is None:
+            return Check("bubblewrap", "warn", "not installed", "apt-get install bubblewrap")
+        how = LIBSECCOMP if "libseccomp" in reason else "allow unprivileged user namespaces"
+        return Check("bubblewrap", "warn", f"cannot run here: {reason}", how)
+    return Check("bubblewrap", "ok", f"{shutil.which('bwrap')} contains scaffold code")
 
 
 def landlock() -> Check:
-    """Whether the kernel has Landlock, which takes bubblewrap's place where that cannot run."""
-    if sys.platform != "linux":
-        return Check("Landlock", "warn", "only Linux has it")
-    libc = ctypes.CDLL(None, use_errno=True)
-    interface = libc.syscall(_LANDLOCK_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1))
-    if interface < 1:
-        return Check("Landlock", "warn", f"the kernel offers none: {os.strerror(ctypes.get_errno())}")
-    return Check("Landlock", "ok", f"version {interface} of its interface")
+    """Whether Landlock can take bubblewrap's place where that cannot run, tried with code."""
+    if reason := sandbox_trouble("landlock"):
+        how = LIBSECCOMP if "libseccomp" in reason else "a kernel with Landlock, 5.13 or newer"
+        return Check("Landlock", "warn", f"cannot run here: {reason}", how)
+    return Check("Landlock", "ok", "contains scaffold code where bubblewrap cannot")
+
+
+def seccomp() -> Check:
+    """Whether system calls of scaffold code can be filtered, which both ways of containing it need."""
+    try:
+        instructions = len(syscalls.compiled(starting=False)) // 8
+    except OSError as error:
+        return Check("seccomp", "missing", f"{error}: no scaffold code can be run", LIBSECCOMP)
+    return Check(
+        "seccomp",
+        "ok",
+        f"{len(syscalls.ALLOWED) + len(syscalls.EXECUTABLE)} calls allowed, {instructions} instructions",
+    )
 
 
 def cores() -> Check:

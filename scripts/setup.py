@@ -41,6 +41,7 @@ BESIDE_CPU_TORCH = ("torchvision", "torchaudio", "torchcodec")
 DEBIAN_PACKAGES = {
     "libtcmalloc-minimal4": "a faster allocator for vLLM on CPUs",
     "bubblewrap": "a sandbox for code that a model wrote",
+    "libseccomp2": "the sandbox's filter of system calls",
 }
 """Package -> what for."""
 
@@ -124,6 +125,7 @@ def debian_packages() -> None:
     there = {
         "libtcmalloc-minimal4": ctypes.util.find_library("tcmalloc_minimal"),
         "bubblewrap": shutil.which("bwrap"),
+        "libseccomp2": ctypes.util.find_library("seccomp"),
     }
     missing = [package for package in DEBIAN_PACKAGES if not there[package]]
     if not missing:

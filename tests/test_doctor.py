@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from automem import doctor
 from automem.models import smollm2, vllm_server
+from automem.sandbox import modes, syscalls
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +32,7 @@ def test_everything_that_matters_is_looked_at() -> None:
     checks = found()
     assert list(checks) == [
         *("python", "games", "Boxoban levels", "vLLM", "torch", "smollm2", "GPU", "API keys"),
-        *("tcmalloc", "bubblewrap", "Landlock", "cores", "memory", "disk"),
+        *("tcmalloc", "bubblewrap", "Landlock", "seccomp", "cores", "memory", "disk"),
     ]
     assert checks["games"].status == "ok"
     assert "nle 1.3.0" in checks["games"].what
@@ -83,6 +85,23 @@ def test_a_sandbox_that_is_installed_and_cannot_run_is_told_apart(
     monkeypatch.setenv("PATH", str(tmp_path))
     assert doctor.bubblewrap().status == "warn"
     assert "No permissions" in doctor.bubblewrap().what
+
+
+def test_without_a_filter_of_system_calls_nothing_contains_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent() -> ModuleType:
+        raise OSError("libseccomp cannot be loaded (it is not there)")
+
+    monkeypatch.setattr(syscalls, "library", absent)
+    for known in (syscalls.compiled, modes._tried):
+        known.cache_clear()
+    try:
+        found = {check.name: check for check in (doctor.bubblewrap(), doctor.landlock(), doctor.seccomp())}
+    finally:
+        for known in (syscalls.compiled, modes._tried):
+            known.cache_clear()
+    assert (found["seccomp"].status, found["seccomp"].how) == ("missing", "apt-get install libseccomp2")
+    assert [found[name].status for name in ("bubblewrap", "Landlock")] == ["warn", "warn"]
+    assert all("libseccomp" in check.what for check in found.values())
 
 
 @pytest.mark.usefixtures("_quick")

@@ -102,6 +102,9 @@ FILES = {
     "watch a folder": "call('inotify_init')",
 }
 
+OF_ROOT = ("open the standard library for writing", "change the mode of what it has open")
+"""What others may not do anyway."""
+
 PROCESSES = {
     "fork": "os.fork() or os._exit(0)",
     "start a program": "os.posix_spawn('/bin/true', ['true'], {{}})",
@@ -213,7 +216,8 @@ def test_files(place: Place, uncontained: Place, tmp_path: Path, what: str) -> N
     told = attempt(place, expression)
     assert told.startswith(REFUSED), told
     assert snapshot(tmp_path) == before
-    assert attempt(uncontained, expression).startswith("did ")
+    if os.geteuid() == 0 or what not in OF_ROOT:
+        assert attempt(uncontained, expression).startswith("did ")
 
 
 @pytest.mark.parametrize("what", PROCESSES)
