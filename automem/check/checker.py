@@ -8,7 +8,6 @@ from pathlib import Path
 
 from automem import scaffold
 from automem.check import code, folder, initial, messages, schema, sense
-from automem.check import smoke as smoke_episode
 from automem.check.folder import FILES, HOOKS, PROMPTS, TOML, Contents
 from automem.check.report import Finding, Report, error, in_order, warning
 from automem.check.schema import SchemaRead
@@ -49,6 +48,8 @@ def check(ref: str, *, smoke: bool = True, unsafe: bool = False) -> Report:
     skipped: list[str] = []
     loaded = _loaded(where, findings)
     if loaded is not None and smoke:
+        from automem.check import smoke as smoke_episode  # models, games and processes: only where they are used
+
         played = smoke_episode.play(loaded, unsafe)
         findings += played.findings
         figures = played.figures

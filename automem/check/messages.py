@@ -143,7 +143,8 @@ def _shows(rendered: Sequence[Rendered], templates: Templates, schema: Schema) -
     if schema.files and not any(_ever(rendered, name, "files") for name in anywhere):
         message = "no template shows files: the model would not know which are planned and what belongs in them"
         yield warning(f"{PROMPTS}system.j2", None, "not-shown", message, "show {{ files }}")
-    if not any(_ever(rendered, name, "memory") for name in anywhere):
+    read_anyway = schema.files and all(file.pin for file in schema.files)
+    if not read_anyway and not any(_ever(rendered, name, "memory") for name in anywhere):
         message = "neither log.j2 nor plan.j2 shows memory: the model would not know which files there are now"
         yield warning(f"{PROMPTS}plan.j2", None, "not-shown", message, "show {{ memory }}")
 

@@ -24,7 +24,9 @@ MANY, MOST = 0.2, 0.5
 """Shares of the model's decisions beyond which hooks that replace them are told of, and are refused."""
 
 _LINE = re.compile(r"hooks\.py:(\d+)")
-_TEMPLATE = re.compile(r"a plain text was used instead of a template: ([^:\n]+):(\d+): (.*)", re.DOTALL)
+_TEMPLATE = re.compile(r"(?:^|\s)([^:\s]+):(\d+): (.*)", re.DOTALL)
+"""Where a warning about a template names it."""
+
 _NOT_PLAYED_YET = "was not played yet"
 
 
@@ -53,13 +55,13 @@ def summary(played: Played) -> dict[str, float]:
         "turns": sum(len(record.log) + len(record.plan) for record in records),
         "operations": sum(not op.by for op in done),
         "refused": sum(not op.ok for op in done),
-        "hook operations": sum(bool(op.by) for op in done),
-        "hook failures": len(failures(played)),
+        "hook_operations": sum(bool(op.by) for op in done),
+        "hook_failures": len(failures(played)),
         "repaired": sum(event.kind == "repaired" for event in events),
         "again": sum(event.kind == "again" for event in events),
         "fallbacks": sum(record.fallback for record in records),
-        "largest prompt": max((size for _, size in _prompt_sizes(records)), default=0),
-        "memory bytes": sum(len(text.encode()) for text in played.memories[-1].values()) if played.memories else 0,
+        "largest_prompt": max((size for _, size in _prompt_sizes(records)), default=0),
+        "memory_bytes": sum(len(text.encode()) for text in played.memories[-1].values()) if played.memories else 0,
     }
 
 
@@ -71,7 +73,7 @@ def findings_in(played: Played, loaded: Scaffold) -> Iterator[Finding]:
     yield from _order(played, loaded)
     yield from _undone_writes(played, loaded, lines)
     yield from _refusals(played, lines)
-    yield from _trouble(played)
+    yield from _trouble(played, loaded)
     yield from _size(played)
 
 
@@ -263,11 +265,12 @@ def _refusals(played: Played, lines: Mapping[str, int]) -> Iterator[Finding]:
             yield warning("", None, "refused", message, do)
 
 
-def _trouble(played: Played) -> Iterator[Finding]:
+def _trouble(played: Played, loaded: Scaffold) -> Iterator[Finding]:
     """What else went wrong: warnings, replies that were not understood, actions that never came."""
     warned = dict.fromkeys(text for record in played.records for text in record.warnings)
     for text in warned:
-        if (failed := _TEMPLATE.search(text)) is not None:
+        failed = _TEMPLATE.search(text)
+        if failed is not None and f"{PROMPTS}{failed[1]}" in loaded.sources:
             do = "mend it: a plain text is used where a template fails"
             yield error(f"{PROMPTS}{failed[1]}", int(failed[2]), "template-failed", failed[3], do)
             continue

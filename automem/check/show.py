@@ -23,7 +23,7 @@ def show(report: Report, console: Console) -> None:
     for note in report.skipped:
         _print(console, Text(f"not checked: {note}", style="yellow"))
     if report.figures:
-        shown = ", ".join(f"{name} {_number(value)}" for name, value in report.figures.items())
+        shown = ", ".join(f"{name.replace('_', ' ')} {value:.10g}" for name, value in report.figures.items())
         _print(console, Text(f"smoke episode: {shown}"))
     _print(console, _summary(report))
 
@@ -58,10 +58,6 @@ def _summary(report: Report) -> Text:
 
 def _count(n: int, what: str) -> str:
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
-def _number(value: float) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _print(console: Console, text: Text) -> None:

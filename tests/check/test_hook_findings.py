@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from automem.check import check
+from games import registry
 from tests.check.broken import Broken
 
 SAFE = 'return {"hint": "look around"}'
@@ -67,7 +68,7 @@ def test_hooks_that_are_right_come_out_clean(broken: Broken) -> None:
     broken.add("scaffold.toml", '\n[[files]]\nname = "status.txt"\nkind = "note"\ndescribe = "kept by hooks"\n')
     report = check(str(broken.folder))
     assert not report.findings
-    assert report.figures["hook operations"] == report.figures["steps"] == 25
+    assert report.figures["hook_operations"] == report.figures["steps"] == 25
 
 
 def test_calls_that_fail_are_told_once_each_at_their_lines(broken: Broken) -> None:
@@ -186,3 +187,54 @@ def test_the_plain_versions_come_out_clean_and_leave_nothing_behind(
     assert report.ok and not report.findings and not report.skipped
     assert report.figures["steps"] == 25
     assert not list(tmp_path.iterdir())
+
+
+PLUG_IN = """
+from games.protocol import Observation, Progress, Transition
+
+
+class Chess:
+    actions = {"e2e4": "open"}
+    instructions = "Win."
+    default_action = "e2e4"
+
+    def __init__(self, task, max_steps=10):
+        self.task, self.left = task, max_steps
+
+    def reset(self, seed):
+        return Observation("a board", "white")
+
+    def step(self, action):
+        self.left -= 1
+        return Transition(Observation("a board", "white"), 0.0, False, self.left <= 0, self.progress())
+
+    def progress(self):
+        return Progress(0.0)
+
+    def close(self):
+        pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("action", "skipped"), [("e2e4", ()), ("<|END|>", ("smoke episode: scripted cannot play chess",))]
+)
+def test_a_game_of_another_package_is_played_or_skipped_with_a_note(
+    broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: str, skipped: tuple[str, ...]
+) -> None:
+    installed = tmp_path / "installed"
+    about = installed / "chess-1.dist-info"
+    about.mkdir(parents=True)
+    (installed / "chess_game.py").write_text(PLUG_IN.replace("e2e4", action))
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: chess\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[automem.games]\nchess.Blitz = chess_game:Chess\n")
+    monkeypatch.syspath_prepend(str(installed))
+    monkeypatch.setenv("PYTHONPATH", str(installed))
+    registry._added.cache_clear()
+    try:
+        report = check(str(broken.change("scaffold.toml", 'game = "crafter"', 'game = "chess"').folder))
+    finally:
+        registry._added.cache_clear()
+    assert not report.findings
+    assert report.figures["steps"] == 25
+    assert report.skipped == skipped

@@ -113,6 +113,18 @@ def test_what_the_model_must_see_is_shown(broken: Broken, file: str, old: str, s
     assert (finding.severity, finding.file) == (severity, f"prompts/{file}")
 
 
+def test_the_files_that_are_there_are_shown_unless_all_are_pinned(broken: Broken) -> None:
+    for name in ("log.j2", "plan.j2"):
+        broken.change(f"prompts/{name}", "{{ memory }}", "")
+    assert broken.only("not-shown").severity == "warning"
+    text = (broken.folder / "scaffold.toml").read_text()
+    kinds = ('kind = "note"\n', 'kind = "log"\n')
+    for kind in kinds:
+        text = text.replace(kind, f"{kind}pin = true\n{'max_lines = 9' if 'log' in kind else ''}\n")
+    broken.write("scaffold.toml", text)
+    assert not broken.found()
+
+
 def test_what_is_shown_at_some_steps_only_is_not_enough(broken: Broken) -> None:
     broken.change("prompts/plan.j2", "{{ observation }}", "{% if step.number < 40 %}{{ observation }}{% endif %}")
     assert broken.only("not-shown").file == "prompts/plan.j2"
