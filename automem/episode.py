@@ -163,7 +163,7 @@ async def play(
                 tally.add(record, state.observation.text)
             # Only now, when all that is stored has proved right, is the folder on disk made anew.
             memory.lay_down(job.folder / MEMORY, replace=True)
-            writer = trace.TraceWriter(job.folder / STEPS)
+            writer = trace.TraceWriter(job.folder / STEPS, memory, scaffold.identity)
             while not state.over and agent.step < job.steps:
                 record = await _step(agent, game, state)
                 writer.append(record)

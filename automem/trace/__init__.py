@@ -1,7 +1,36 @@
-"""The trace of an episode: how it is written, how it is read, and what it can be asked."""
+"""The trace of an episode: how it is written, how it is read, and what it can be asked.
+
+Writing and reading need little and are here at once; questions (`EpisodeTrace`, `RunTrace`, `sql`) are
+imported when they are first used, so that playing does not wait for them.
+"""
 
 from __future__ import annotations
 
-from automem.trace.frames import LEVEL, Damage, Frames, TraceWriteFailed, TraceWriter, read, truncate
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["LEVEL", "Damage", "Frames", "TraceWriteFailed", "TraceWriter", "read", "truncate"]
+from automem.trace.frames import Damage, Frames, read, truncate
+from automem.trace.writer import LEVEL, TraceWriteFailed, TraceWriter
+
+if TYPE_CHECKING:
+    from automem.trace.episode import EpisodeTrace
+
+__all__ = [
+    "LEVEL",
+    "Damage",
+    "EpisodeTrace",
+    "Frames",
+    "TraceWriteFailed",
+    "TraceWriter",
+    "read",
+    "truncate",
+]
+
+_QUESTIONS = {"EpisodeTrace": "automem.trace.episode"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _QUESTIONS:
+        import importlib
+
+        return getattr(importlib.import_module(_QUESTIONS[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,389 @@
+"""The index of a trace: where its records begin, and what the memory folder held every so many steps.
+
+It stands beside the trace (``steps.jsonl.zst.index``) and is a cache: it can be removed at any time, and
+one that does not fit its trace is not used. `TraceWriter` adds to it as an episode is played, and
+`automem.trace.episode` makes it anew where it is missing.
+
+The file is a chain of blocks, each about some thousand records. A block says where they lie, carries
+the SHA-256 of their bytes, and so belongs to this trace and no other; it may hold a checkpoint of the
+memory folder as it stood at its last record. A checkpoint stores only what was added to a file since
+the checkpoint before, if the file merely grew; so its size does not grow with the episode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any
+
+import orjson
+import zstandard
+
+from automem.trace.frames import Frames
+
+EVERY = 1000
+"""Records of a block."""
+
+SPARSEST = 3
+"""Blocks after which a checkpoint is taken however large it is."""
+
+SHARE = 4
+"""A checkpoint that is larger than a `SHARE`-th of the records since the last one waits for further blocks."""
+
+_MAGIC = b"AMX1"
+_HEAD = struct.Struct(">4sII16s")
+_LARGEST_HEADER = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A file in a checkpoint.
+
+    Attributes:
+        base: the block that holds the first `keep` bytes of it; -1 when `keep` is 0.
+        keep: bytes taken from there.
+        size: bytes of the whole file.
+        packed: bytes of the zstd frame with the rest, 0 when there is no rest.
+        digest: of the whole file.
+    """
+
+    base: int
+    keep: int
+    size: int
+    packed: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Consecutive records.
+
+    Attributes:
+        first: number of the first one.
+        ends: byte of the trace at which each of them ends.
+        start: byte at which the first one begins.
+        sha: SHA-256 of their bytes.
+        scaffold: identity of the scaffold that was played.
+        files: the checkpoint at the last of them, or None.
+        content: where in the index the checkpoint's contents begin.
+        after: where in the index the block ends.
+        digest: of the chain up to this block.
+    """
+
+    first: int
+    ends: Sequence[int]
+    start: int
+    sha: str
+    scaffold: str
+    files: Mapping[str, Held] | None
+    content: int
+    after: int
+    digest: bytes
+
+    @property
+    def last(self) -> int:
+        """Number of the last record."""
+        return self.first + len(self.ends) - 1
+
+
+@dataclass
+class Index:
+    """The blocks that are known to be right, and the bytes that they were read from."""
+
+    data: bytes = b""
+    blocks: list[Block] = field(default_factory=list)
+
+    @property
+    def records(self) -> int:
+        """Records that it knows."""
+        return self.blocks[-1].last + 1 if self.blocks else 0
+
+    @property
+    def end(self) -> int:
+        """Byte of the trace at which they end."""
+        return self.blocks[-1].ends[-1] if self.blocks else 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of the index."""
+        return self.blocks[-1].after if self.blocks else 0
+
+    @property
+    def digest(self) -> bytes:
+        """Of the chain."""
+        return self.blocks[-1].digest if self.blocks else b""
+
+    def checkpoint(self, step: int) -> int | None:
+        """The last block that holds a checkpoint at or before this step; None if there is none."""
+        found = None
+        for number, block in enumerate(self.blocks):
+            if block.last > step:
+                break
+            if block.files is not None:
+                found = number
+        return found
+
+    def widest(self) -> int:
+        """Most records that stand between two checkpoints, or before the first or after the last."""
+        marks = [-1, *(block.last for block in self.blocks if block.files is not None), self.records - 1]
+        return max(after - before for before, after in pairwise(marks))
+
+    def text(self, block: int, name: str) -> str:
+        """A file as it is in the checkpoint of a block."""
+        files = self.blocks[block].files
+        assert files is not None
+        parts: list[bytes] = []
+        wanted = files[name].size
+        while wanted:
+            files = self.blocks[block].files
+            assert files is not None
+            held = files[name]
+            if wanted > held.keep:
+                parts.append(self._rest(block, name)[: wanted - held.keep])
+                wanted = held.keep
+            block = held.base
+        return b"".join(reversed(parts)).decode()
+
+    def _rest(self, number: int, name: str) -> bytes:
+        block = self.blocks[number]
+        assert block.files is not None
+        start = block.content
+        for other, held in block.files.items():
+            if other == name:
+                return zstandard.ZstdDecompressor().decompress(self.data[start : start + held.packed])
+            start += held.packed
+        raise KeyError(name)
+
+    def add(self, block: bytes) -> None:
+        """Take in a block that was just made."""
+        self.data += block
+        read = _block(self.data, self.size, self)
+        assert read is not None
+        self.blocks.append(read)
+
+
+def path_of(trace: Path) -> Path:
+    """Where the index of a trace is."""
+    return trace.with_name(f"{trace.name}.index")
+
+
+def load(trace: Path, scaffold: str = "") -> Index:
+    """What of a trace's index is whole and fits the trace; nothing when there is none.
+
+    Args:
+        scaffold: identity of the scaffold that was played, if it is known.
+    """
+    index = Index()
+    try:
+        index.data = path_of(trace).read_bytes()
+        with trace.open("rb") as file:
+            index.blocks = _fitting(_blocks(index, scaffold), file.fileno())
+    except OSError:
+        return Index()
+    return index
+
+
+def _blocks(index: Index, scaffold: str) -> list[Block]:
+    """The chain up to its first block that is not right."""
+    chain = Index(index.data)
+    while (block := _block(chain.data, chain.size, chain)) is not None:
+        if scaffold and block.scaffold != scaffold:
+            break
+        chain.blocks.append(block)
+    return chain.blocks
+
+
+def _fitting(blocks: list[Block], trace: int) -> list[Block]:
+    """The blocks whose records stand in the trace, up to the first that do not."""
+
+    def fits(block: Block) -> bool:
+        return hashlib.sha256(os.pread(trace, block.ends[-1] - block.start, block.start)).hexdigest() == block.sha
+
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as threads:
+        found = list(threads.map(fits, blocks))
+    return blocks[: (*found, False).index(False)]
+
+
+def _block(data: bytes, at: int, before: Index) -> Block | None:
+    """The block at this place, if it is whole and continues the chain."""
+    try:
+        magic, header_size, content_size, digest = _HEAD.unpack_from(data, at)
+        header = data[at + _HEAD.size : at + _HEAD.size + header_size]
+        content = at + _HEAD.size + header_size
+        after = content + content_size
+        if magic != _MAGIC or after > len(data) or _digest(before.digest, data[at + _HEAD.size : after]) != digest:
+            return None
+        if zstandard.frame_content_size(header) > _LARGEST_HEADER:
+            return None
+        said = orjson.loads(zstandard.ZstdDecompressor().decompress(header))
+        if said["first"] != before.records or said["start"] != before.end or not said["lengths"]:
+            return None
+        ends = [before.end + length for length in accumulate(said["lengths"])]
+        files = said["files"]
+        held = None if files is None else {name: Held(*values) for name, values in files.items()}
+        return Block(said["first"], ends, said["start"], said["sha"], said["scaffold"], held, content, after, digest)
+    except (struct.error, zstandard.ZstdError, orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+
+
+def _digest(before: bytes, data: bytes) -> bytes:
+    return hashlib.blake2b(before + data, digest_size=16).digest()
+
+
+class Builder:
+    """Makes blocks of the records that it is told of, in order."""
+
+    def __init__(self, snapshot: Callable[[], Mapping[str, str]] | None, scaffold: str, index: Index) -> None:
+        """
+        Args:
+            snapshot: name -> text of every memory file, as it stands at the record that was told last;
+                None for an index without checkpoints.
+            scaffold: identity of the scaffold that is played.
+            index: the blocks so far.
+        """
+        self._snapshot = snapshot
+        self._scaffold = scaffold
+        self._number = len(index.blocks)
+        self._digest = index.digest
+        self._first = index.records
+        self._start = index.end
+        self._held: Mapping[str, Held] = {}
+        self._holder = -1
+        """The block of the last checkpoint, which `_held` describes."""
+        self._blocks_since = self._bytes_since = self._cost = 0
+        checkpoint = index.checkpoint(index.records)
+        if checkpoint is not None:
+            self._held, self._holder = index.blocks[checkpoint].files or {}, checkpoint
+        self._begin()
+
+    def _begin(self) -> None:
+        self._lengths: list[int] = []
+        self._sha = hashlib.sha256()
+
+    def passed(self, frame: bytes) -> None:
+        """A record, packed, at which no checkpoint can be taken."""
+        self._lengths.append(len(frame))
+        self._sha.update(frame)
+
+    def add(self, frame: bytes) -> bytes:
+        """A record, packed. Returns a block when it is time for one, else nothing."""
+        self._lengths.append(len(frame))
+        self._sha.update(frame)
+        return self._block(self._snapshot) if len(self._lengths) >= EVERY else b""
+
+    def rest(self) -> bytes:
+        """A block of the records that are in none yet, without a checkpoint; nothing when there are none."""
+        return self._block(None) if self._lengths else b""
+
+    def _block(self, snapshot: Callable[[], Mapping[str, str]] | None) -> bytes:
+        length = sum(self._lengths)
+        self._blocks_since += 1
+        self._bytes_since += length
+        files: dict[str, list[Any]] | None = None
+        content = b""
+        if snapshot is not None and (self._cost * SHARE <= self._bytes_since or self._blocks_since >= SPARSEST):
+            files, content = self._checkpoint(snapshot())
+            self._blocks_since = self._bytes_since = 0
+            self._cost = len(content)
+        said = {
+            "first": self._first,
+            "start": self._start,
+            "sha": self._sha.hexdigest(),
+            "scaffold": self._scaffold,
+            "lengths": self._lengths,
+            "files": files,
+        }
+        header = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(orjson.dumps(said))
+        self._digest = _digest(self._digest, header + content)
+        self._first += len(self._lengths)
+        self._start += length
+        self._number += 1
+        self._begin()
+        return _HEAD.pack(_MAGIC, len(header), len(content), self._digest) + header + content
+
+    def _checkpoint(self, texts: Mapping[str, str]) -> tuple[dict[str, list[Any]], bytes]:
+        """What the header says of every file, and the contents that are new."""
+        compressor = zstandard.ZstdCompressor(level=3)
+        parts: list[bytes] = []
+        held = {}
+        for name, text in texts.items():
+            data = memoryview(text.encode())
+            keep, base, digest = self._grown(name, data)
+            packed = compressor.compress(data[keep:]) if keep < len(data) else b""
+            held[name] = Held(base, keep, len(data), len(packed), digest)
+            parts.append(packed)
+        self._held, self._holder = held, self._number
+        values = {name: [h.base, h.keep, h.size, h.packed, h.digest] for name, h in held.items()}
+        return values, b"".join(parts)
+
+    def _grown(self, name: str, data: memoryview) -> tuple[int, int, str]:
+        """How many bytes stand as they did at the last checkpoint, the block that holds them, and the digest."""
+        before = self._held.get(name)
+        if before is not None and before.size <= len(data):
+            digest = hashlib.sha256(data[: before.size])
+            if digest.hexdigest() == before.digest:
+                digest.update(data[before.size :])
+                return before.size, self._holder if before.packed else before.base, digest.hexdigest()
+        return 0, -1, hashlib.sha256(data).hexdigest()
+
+
+class IndexWriter:
+    """Keeps the index of a trace on disk while the trace is written. Never fails: an index can be made again."""
+
+    def __init__(self, file: int, builder: Builder) -> None:
+        self._file = file
+        self._builder = builder
+
+    @classmethod
+    def open(cls, trace: Path, snapshot: Callable[[], Mapping[str, str]], scaffold: str) -> IndexWriter | None:
+        """Go on with the index of this trace, or begin one. None when it cannot be written.
+
+        Args: as those of `Builder`.
+        """
+        path = path_of(trace)
+        index = load(trace, scaffold)
+        try:
+            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError:
+            return None
+        writer = cls(file, Builder(snapshot, scaffold, index))
+        try:
+            os.ftruncate(file, index.size)
+            frames = Frames(trace, index.end, index.records)
+            for _ in frames:
+                writer._builder.passed(frames.packed)
+        except OSError:
+            writer._give_up()
+        return writer
+
+    def add(self, frame: bytes) -> None:
+        """A record was written. The memory folder must stand as it did when its PLAN began."""
+        if self._file >= 0:
+            self._write(self._builder.add(frame))
+
+    def close(self) -> None:
+        """Write down what is not yet. Safe to call twice."""
+        if self._file >= 0:
+            self._write(self._builder.rest())
+            os.close(self._file)
+            self._file = -1
+
+    def _write(self, block: bytes) -> None:
+        try:
+            if block and os.write(self._file, block) != len(block):
+                self._give_up()
+        except OSError:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """Leave the index as it is: a block that is not whole is not used, and what is missing is made again."""
+        with contextlib.suppress(OSError):
+            os.close(self._file)
+        self._file = -1
