@@ -65,6 +65,7 @@ def findings(templates: Templates, schema: Schema, known: bool = True) -> Iterat
     yield from _ends(rendered)
     yield from _shows(rendered, templates, schema)
     if known:
+        yield from _reference(rendered, templates, schema)
         yield from _tags(rendered, templates, schema)
 
 
@@ -165,6 +166,24 @@ def _always(rendered: Sequence[Rendered], name: str, block: str) -> bool:
 
 def _ever(rendered: Sequence[Rendered], name: str, block: str) -> bool:
     return any(mark(block) in one.text for one in rendered if one.name == name)
+
+
+def _reference(rendered: Sequence[Rendered], templates: Templates, schema: Schema) -> Iterator[Finding]:
+    """Where the system message shows operations, it shows each of them, as it is written."""
+    if "system.j2" not in templates.usable or not _always(rendered, "system.j2", "operations"):
+        return
+    own = {operation.name: operation.reference for operation in schema.ops.own}
+    reference = ops.reference(schema.ops.enabled, own)
+    values = next(_values("system.j2", "", templates.shows, schema)) | {"operations": reference}
+    try:
+        text = templates.usable["system.j2"].render("system.j2", values)
+    except TemplateProblem as problem:
+        yield error(f"{PROMPTS}system.j2", None, "template", str(problem), "make it render with every operation")
+        return
+    for line in reference.splitlines():
+        if line not in text:
+            message = f"it changes or leaves out an operation: {line}"
+            yield error(f"{PROMPTS}system.j2", None, "operation-hidden", message, "show {{ operations }} as it is")
 
 
 def _tags(rendered: Sequence[Rendered], templates: Templates, schema: Schema) -> Iterator[Finding]:

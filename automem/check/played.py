@@ -23,6 +23,7 @@ PROMPT_CHARS = 32_000
 MANY, MOST = 0.2, 0.5
 """Shares of the model's decisions beyond which hooks that replace them are told of, and are refused."""
 
+_TAG = re.compile(r"<\|([A-Z][A-Z0-9_]{0,39})\|>")
 _LINE = re.compile(r"hooks\.py:(\d+)")
 _TEMPLATE = re.compile(r"(?:^|\s)([^:\s]+):(\d+): (.*)", re.DOTALL)
 """Where a warning about a template names it."""
@@ -71,6 +72,7 @@ def findings_in(played: Played, loaded: Scaffold) -> Iterator[Finding]:
     yield from _failures(played, lines)
     yield from _replaced_actions(played, loaded, lines)
     yield from _order(played, loaded)
+    yield from _asked_in_plan(played)
     yield from _undone_writes(played, loaded, lines)
     yield from _refusals(played, lines)
     yield from _trouble(played, loaded)
@@ -197,6 +199,20 @@ def _order(played: Played, loaded: Scaffold) -> Iterator[Finding]:
             message = f"at step {record.step} memory was changed outside LOG and maintain"
             yield error("", None, "write-before-outcome", message, "write in LOG or in maintain")
             return
+
+
+def _asked_in_plan(played: Played) -> Iterator[Finding]:
+    """What hooks and pinned files say in PLAN; what templates say was read before (`automem.check.messages`)."""
+    told = set()
+    for record in played.records:
+        for turn in record.plan:
+            for name in _TAG.findall(f"{turn.prompt.before}\n{turn.prompt.after}"):
+                if name in told or name not in ops.OPERATIONS or ops.OPERATIONS[name].effect != "write":
+                    continue
+                told.add(name)
+                message = f"at step {record.step} a message of PLAN tells of <|{name}|>; nothing is written there"
+                do = f"look at texts of hooks and pinned files: say it in LOG, or speak of {name} without its bars"
+                yield warning("", None, "write-in-plan", message, do)
 
 
 def _undone_writes(played: Played, loaded: Scaffold, lines: Mapping[str, int]) -> Iterator[Finding]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from automem import config, episode
 from automem.check.folder import HOOKS
@@ -37,6 +39,8 @@ _LOSSES = 2
 
 _TASKS = {"minihack": "MiniHack-Corridor-R3-v0"}
 """Where the first task of a game is not the one to play: Boxoban's levels may not be there."""
+
+_Both = tuple[Played, Played | None]
 
 _PLAYED_BY_SCRIPTED = ("crafter", "minihack", "nethack")
 
@@ -72,7 +76,7 @@ def play(loaded: Scaffold, unsafe: bool = False) -> Smoke:
         if loaded.hooks is not None:
             choose_mode(limits)
         with tempfile.TemporaryDirectory(prefix="automem-check-") as scratch:
-            first, second = asyncio.run(_twice(loaded, task, limits, Path(scratch)))
+            first, second = _run(_twice(loaded, task, limits, Path(scratch)))
     except (SandboxUnavailable, GameFailed) as cannot:
         return Smoke(skipped=f"smoke episode: {cannot}")
     except TimeoutError:
@@ -107,7 +111,17 @@ def _judged(loaded: Scaffold, first: Played, second: Played | None) -> Smoke:
     return Smoke(findings, figures)
 
 
-async def _twice(loaded: Scaffold, task: str, limits: SandboxConfig, scratch: Path) -> tuple[Played, Played | None]:
+def _run(episodes: Coroutine[Any, Any, _Both]) -> _Both:
+    """Run to the end, also where the caller has an event loop at work."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(episodes)
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, episodes).result()
+
+
+async def _twice(loaded: Scaffold, task: str, limits: SandboxConfig, scratch: Path) -> _Both:
     """The second episode has a fresh sandbox; there is none when hooks failed in the first: they may fail in time."""
     pool = GamePool(1)
     try:

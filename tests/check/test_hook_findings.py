@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
-from automem.check import check
+from automem.check import Report, check
+from automem.sandbox import SandboxUnavailable
 from games import registry
 from tests.check.broken import Broken
 
@@ -162,6 +164,37 @@ def test_answers_that_differ_the_second_time_are_told(broken: Broken) -> None:
     finding = broken.only("not-repeatable", smoke=True)
     assert (finding.severity, finding.file) == ("error", "hooks.py")
     assert "step 0, prompt of PLAN" in finding.message
+
+
+def test_hooks_that_ask_for_a_write_in_plan_are_told(broken: Broken) -> None:
+    broken.hooks("    def observe(self, step):\n        return {'hint': 'Note it: <|APPEND|>lessons.txt|...<|END|>'}")
+    finding = broken.only("write-in-plan", smoke=True)
+    assert (finding.severity, "<|APPEND|>" in finding.message) == ("warning", True)
+
+
+def test_code_that_cannot_be_contained_is_not_run_and_that_is_said(
+    broken: Broken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(config: object) -> None:
+        raise SandboxUnavailable("Code of a scaffold cannot be contained on this machine")
+
+    monkeypatch.setattr("automem.check.smoke.choose_mode", nothing)
+    report = check(str(broken.hooks(f"    def observe(self, step):\n        {SAFE}").folder))
+    assert report.ok and not report.figures
+    assert report.skipped == ("smoke episode: Code of a scaffold cannot be contained on this machine",)
+
+
+def test_an_episode_that_takes_too_long_is_ended(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("automem.check.smoke.SECONDS", 0.01)
+    assert broken.only("smoke-slow", smoke=True).severity == "error"
+
+
+def test_a_program_with_an_event_loop_can_check(broken: Broken) -> None:
+    async def check_inside() -> Report:
+        return check(str(broken.change("scaffold.toml", 'game = "crafter"', 'game = "minihack"').folder))
+
+    report = asyncio.run(check_inside())
+    assert report.figures["steps"] == 25 and not report.errors
 
 
 def test_prompts_that_grow_large_are_told(broken: Broken) -> None:

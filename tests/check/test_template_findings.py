@@ -172,6 +172,14 @@ def test_messages_ask_for_what_can_be_run(broken: Broken, file: str, text: str, 
     )
 
 
+@pytest.mark.parametrize("shown", ["operations | replace('APPEND', 'READ')", "operations[:200]"])
+def test_the_reference_of_operations_is_shown_whole(broken: Broken, shown: str) -> None:
+    broken.change("prompts/system.j2", "{{ operations }}", f"{{{{ {shown} }}}}")
+    found = broken.found()
+    assert {(f.code, f.severity, f.file) for f in found} == {("operation-hidden", "error", "prompts/system.j2")}
+    assert any("<|APPEND|>file|text<|END|>" in f.message for f in found)
+
+
 def test_own_operations_have_their_phase(broken: Broken) -> None:
     broken.write("hooks.py", "class Hooks:\n    def op_NEAR(self, args, memory):\n        return ''\n")
     broken.add("scaffold.toml", '\n[[ops.own]]\nname = "NEAR"\nmeaning = "what is near"\nphase = "log"\n')
