@@ -65,15 +65,12 @@ class _Host:
         return request
 
     def reply(self, kind: str, value: Any) -> None:
-        """Answer the request that was received last."""
-        number, self._request = self._request, None
-        try:
-            data = encode({"id": number, kind: value})
-        except ValueError as error:
-            data = encode({"id": number, "error": str(error)})
+        """Answer the request that was received last. Raises, and has said nothing, when the value is no JSON."""
+        data = encode({"id": self._request, kind: value})
         if len(data) > self._reply_bytes:
             told = f"answered with {len(data)} bytes, {self._reply_bytes} are allowed"
-            data = encode({"id": number, "error": told})
+            data = encode({"id": self._request, "error": told})
+        self._request = None
         write_frame(self._connection, data)
 
     def ask(self, question: str, *args: Any) -> Any:

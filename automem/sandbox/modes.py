@@ -71,7 +71,7 @@ async def _try(mode: Mode) -> str:
         await process.call("reset", ["", ""])
     except CallFailed as failure:
         return failure.message.removeprefix("no process for scaffold code: ")
-    except OSError as error:
+    except (SandboxUnavailable, OSError) as error:
         return str(error)
     finally:
         await sandbox.close()

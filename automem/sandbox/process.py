@@ -129,6 +129,8 @@ class Process:
             if serve is None:
                 raise ValueError("there is no memory to be read in this method")
             return orjson.dumps({"answer": serve(question, args)})
+        except orjson.JSONEncodeError as error:
+            return orjson.dumps({"refusal": f"it cannot be told: {error}"})
         except ValueError as error:
             return orjson.dumps({"refusal": _one_line(str(error))})
 

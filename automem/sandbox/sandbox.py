@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import weakref
 
 from automem.sandbox.failures import CallFailed
 from automem.sandbox.limits import Mode, SandboxConfig
@@ -21,6 +22,7 @@ class Sandbox:
         self.mode: Mode | None = mode
         self._starting = asyncio.Lock()
         self._parent: WarmParent | None = None
+        self._opened: weakref.WeakSet[Process] = weakref.WeakSet()
         self._closed = False
 
     async def open(self, source: str) -> Process:
@@ -47,6 +49,7 @@ class Sandbox:
         async with self._starting:
             if self._parent is not None:
                 await self._parent.close()
+        await asyncio.gather(*(process.close() for process in self._opened))
 
     async def _forked(self) -> Process:
         try:
@@ -58,10 +61,12 @@ class Sandbox:
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         try:
-            return Process(self.config, parent, await parent.fork(theirs), ours)
+            process = Process(self.config, parent, await parent.fork(theirs), ours)
         except BaseException:
             ours.close()
             raise
+        self._opened.add(process)
+        return process
 
     async def _running(self) -> WarmParent:
         async with self._starting:

@@ -20,7 +20,7 @@ ALLOWED = (
     *("brk", "munmap", "mremap", "madvise"),
     # locks, and signals to itself that a fault brings
     *("futex", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "restart_syscall", "rseq"),
-    *("set_robust_list", "membarrier"),
+    "set_robust_list",
     # time and chance, both of which vDSO and processor give anyway
     *("clock_gettime", "clock_getres", "gettimeofday", "time", "clock_nanosleep", "nanosleep", "getrandom"),
     *("getpid", "gettid", "sched_yield", "exit", "exit_group"),

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +153,62 @@ def test_many_that_ask_at_once_get_one_parent(shared: Place) -> None:
     assert asyncio.run(play()) == (2 if shared.mode == "bubblewrap" else 1)  # bwrap itself stays
 
 
+def test_opening_that_is_given_up_leaves_nothing_behind(shared: Place) -> None:
+    """At every moment of it: while the parent starts, while it forks, while code is loaded."""
+
+    async def play() -> None:
+        others = set(below(os.getpid()))
+        sandbox = Sandbox(SandboxConfig(call_seconds=GENEROUS), shared.mode)
+        try:
+            for moment in (0.0, 0.001, 0.01, 0.03, 0.1, 0.3):
+                opening = asyncio.create_task(sandbox.open("while True: pass"))
+                await asyncio.sleep(moment)
+                opening.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await opening
+            process = await sandbox.open(COUNTING)
+            assert await process.call("observe", [STEP]) == {"n": "1"}
+            await process.close()
+            parents = 2 if shared.mode == "bubblewrap" else 1
+            assert await settled(lambda: len(set(below(os.getpid())) - others) == parents)
+        finally:
+            await sandbox.close()
+
+    asyncio.run(play())
+
+
+def test_closing_does_not_wait_for_what_is_under_way(shared: Place) -> None:
+    async def play() -> None:
+        others = set(below(os.getpid()))
+        sandbox = Sandbox(SandboxConfig(call_seconds=60), shared.mode)
+        process = await sandbox.open(COUNTING)
+        opening = [asyncio.create_task(sandbox.open("while True: pass")) for _ in range(4)]
+        await asyncio.sleep(0)
+        async with asyncio.timeout(10):
+            await sandbox.close()
+            await process.close()
+            ended = await asyncio.gather(*opening, return_exceptions=True)
+        assert all(isinstance(failed, CallFailed) and failed.lost for failed in ended)
+        assert set(below(os.getpid())) == others
+
+    asyncio.run(play())
+
+
+def test_memory_that_runs_out_is_taken_from_code_inside_first(shared: Place) -> None:
+    async def play() -> set[str]:
+        others = set(below(os.getpid()))
+        sandbox = Sandbox(SandboxConfig(call_seconds=GENEROUS), shared.mode)
+        try:
+            process = await sandbox.open(COUNTING)
+            found = scores(set(below(os.getpid())) - others)
+            await process.close()
+            return found
+        finally:
+            await sandbox.close()
+
+    assert asyncio.run(play()) == {"1000"}
+
+
 def test_a_parent_that_dies_costs_its_processes_and_is_started_anew(shared: Place) -> None:
     async def play() -> None:
         others = set(below(os.getpid()))
@@ -231,6 +287,20 @@ def test_everything_ends_when_the_host_is_killed(shared: Place) -> None:
         assert len(started) >= 3
         host.kill()
     assert gone(started)
+
+
+async def settled(reached: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether something comes about within some seconds."""
+    until = time.monotonic() + seconds
+    while not reached():
+        if time.monotonic() > until:
+            return False
+        await asyncio.sleep(0.01)
+    return True
+
+
+def scores(pids: set[int]) -> set[str]:
+    return {Path(f"/proc/{pid}/oom_score_adj").read_text().strip() for pid in pids}
 
 
 def gone(pids: set[int], seconds: float = 20.0) -> bool:
