@@ -332,7 +332,7 @@ def assert_told_or_bounded(said: str) -> None:
         assert int(what) <= LARGEST_PROMPT
     else:
         assert re.match(r"[a-z]+\.j2:\d+: \S", what), what
-        assert len(what) < 700
+        assert len(what) < 700 and "MemoryError" not in what
 
 
 def _contained(template: str, answer: Connection) -> None:
