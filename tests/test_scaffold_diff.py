@@ -347,6 +347,14 @@ def test_texts_too_long_to_align_are_shown_as_rewritten_between_what_they_share(
     assert rebuilt(diff, "old") == old and rebuilt(diff, "new") == new
 
 
+def test_lines_that_take_too_long_to_compare_word_by_word_are_shown_without_marks() -> None:
+    old, new = ("".join(f"{word} " * 130 + f"{i}\n" for i in range(200)) for word in ("a a", "a b"))
+    diff = compare(old, new, context=0)
+    assert rebuilt(diff, "old") == old and rebuilt(diff, "new") == new
+    marked = [any(strong for _, strong in row.new.parts) for hunk in diff.hunks for row in hunk.rows if row.new]
+    assert marked[0] and not marked[-1]
+
+
 @given(st.text())
 def test_what_is_shown_is_printable_and_stays_a_line(text: str) -> None:
     assert visible(text).isprintable()

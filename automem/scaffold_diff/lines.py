@@ -24,6 +24,8 @@ _MOST_PAIRS = 2_500
 """Removed lines times added lines of one change that are paired by likeness; beyond it, in order."""
 _MOST_WORDS = 600
 """Words of a line that are still compared."""
+_WORD_WORK = 5_000_000
+"""What comparing words may cost in one comparison, in matches looked at; lines after that have no words marked."""
 _ALIKE = 0.5
 """Share of words in common from which a line counts as a changed one and not as another."""
 
@@ -125,13 +127,14 @@ def compare(old: str, new: str, context: int = CONTEXT) -> TextDiff:
     opcodes, aligned = _opcodes(a, b)
     rows: list[Row] = []
     added = removed = 0
+    work = _Work(_WORD_WORK)
     for tag, i1, i2, j1, j2 in opcodes:
         if tag == "equal":
             rows += [
                 Row(_line(a, i), _line(b, j), same=True) for i, j in zip(range(i1, i2), range(j1, j2), strict=True)
             ]
         else:
-            rows += _changed(a, b, range(i1, i2), range(j1, j2))
+            rows += _changed(a, b, range(i1, i2), range(j1, j2), work)
             added, removed = added + j2 - j1, removed + i2 - i1
     return TextDiff(tuple(_hunks(rows, context)), added, removed, aligned)
 
@@ -162,7 +165,14 @@ def _line(lines: list[str], i: int, parts: tuple[Part, ...] | None = None) -> Li
     return Line(i + 1, parts if parts is not None else ((text, False),), lines[i].endswith("\n"))
 
 
-def _changed(a: list[str], b: list[str], old: range, new: range) -> Iterator[Row]:
+@dataclass
+class _Work:
+    """What may still be spent on comparing words."""
+
+    left: int
+
+
+def _changed(a: list[str], b: list[str], old: range, new: range, work: _Work) -> Iterator[Row]:
     """Rows of one change: lines that are alike side by side, the others in order between them."""
     i, j = old.start, new.start
     for x, y in [*_pairs(a, b, old, new), (old.stop, new.stop)]:
@@ -172,7 +182,7 @@ def _changed(a: list[str], b: list[str], old: range, new: range) -> Iterator[Row
                 None if right is None else _line(b, right),
             )
         if x < old.stop and y < new.stop:
-            before, after = words(a[x].removesuffix("\n"), b[y].removesuffix("\n"))
+            before, after = _words(a[x].removesuffix("\n"), b[y].removesuffix("\n"), work)
             yield Row(_line(a, x, before), _line(b, y, after))
         i, j = x + 1, y + 1
 
@@ -213,12 +223,23 @@ def _likeness(a: Counter[str], b: Counter[str]) -> float:
 
 def words(old: str, new: str) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     """Two lines in pieces, with those marked that differ between them."""
+    return _words(old, new, _Work(_WORD_WORK))
+
+
+def _words(old: str, new: str, work: _Work) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
     a, b = _WORDS.findall(old), _WORDS.findall(new)
     if len(a) > _MOST_WORDS or len(b) > _MOST_WORDS:
         return ((old, True),), ((new, True),)
+    left, right = _count(old), _count(new)
+    # Each block that is found looks at the matches that are left; how many blocks there will be is a guess.
+    matches = sum(n * right[word] for word, n in left.items())
+    work.left -= len(a) + len(b) + matches * min(left.total(), right.total()) // 4
+    if work.left < 0:
+        return ((old, False),), ((new, False),)
     before: list[Part] = []
     after: list[Part] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+    # Spaces are alike everywhere: they belong to the words beside them, and no match begins with one.
+    for tag, i1, i2, j1, j2 in SequenceMatcher(str.isspace, a, b, autojunk=False).get_opcodes():
         changed = tag != "equal"
         if i2 > i1:
             before.append(("".join(a[i1:i2]), changed))
