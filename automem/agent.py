@@ -142,7 +142,7 @@ class Agent:
             fallback=action is None,
             log=log,
             plan=plan,
-            warnings=tuple(self._warnings),
+            warnings=tuple(dict.fromkeys(self._warnings)),
             maintained=maintained,
             hooks=tuple(self.hooks.events),
         )
