@@ -1,8 +1,8 @@
 """What the player of Crafter is told beside the observation, worked out from the texts that it has seen itself.
 
 Texts for the prompts: `now` (place, and what the last action changed), `warnings` (needs, threats, steps without
-effect), `tech` (which achievements are possible, what the next ones lack), `places` (what the map does not hold yet)
-and `upkeep` (notes that grew long). An action that cannot work, or that kills, is questioned once.
+effect), `tech` (which achievements are possible, what the next ones lack), `places` (what the map does not hold yet),
+`upkeep` (notes that grew long) and `others` (files that are not pinned). An action that cannot work is questioned once.
 """
 
 from __future__ import annotations
@@ -44,43 +44,32 @@ TREE: dict[str, tuple[str, dict[str, int], tuple[str, ...]]] = {
 
 COMPASS: dict[str, Cell] = {"north": (0, -1), "south": (0, 1), "west": (-1, 0), "east": (1, 0)}
 WALKABLE = ("grass", "sand", "path")
-CREATURES = ("cow", "zombie", "skeleton", "arrow")
-FLEETING = ("grass", "path", *CREATURES)
-"""Kinds whose nearest place may change without a step of one's own."""
-COMMON = ("tree", "stone", "water")
+HUNTERS = ("zombie", "skeleton")
+CREATURES = ("cow", *HUNTERS, "arrow")
+FLEETING = ("grass", "path", *CREATURES)  # the nearest may change without a step of one's own
+COMMON = ("tree", "stone", "water")  # on the map where no other is near
+LASTING = (*COMMON, "coal", "iron", "diamond", "lava", "table", "furnace", "plant")  # belongs on the map
 GROUND = {"stone": (*WALKABLE, "water", "lava"), "table": WALKABLE, "furnace": WALKABLE, "plant": ("grass",)}
-"""What has to be in front when a thing is placed."""
-USELESS = ("sand", "path", "table", "furnace", "lava", "nothing")
-"""What "Do" does nothing to."""
-THREATS = {"zombie": 3, "skeleton": 4, "arrow": 3, "lava": 2}
-"""What hurts, and how near it is when it is mentioned."""
-HEALTH = {"zombie": 5, "skeleton": 3}
-DAMAGE = {"iron_sword": 5, "stone_sword": 3, "wood_sword": 2}
-RIPE = 300
-"""Steps until a plant is ripe, at least."""
-DAY, DUSK, NIGHT, DAWN = 300, 130, 150, 272
-"""Steps of a day; when in it the night is near, begins and ends."""
-
+USELESS = ("sand", "path", "table", "furnace", "lava", "nothing")  # "Do" does nothing to it
+DEEDS = {"water": "collect_drink", "cow": "eat_cow", "plant": "eat_plant"}  # what "Do" on it achieves in the end
+DEEDS |= {"zombie": "defeat_zombie", "skeleton": "defeat_skeleton"}
+THREATS = {"zombie": (3, "strike first, or wall it off"), "skeleton": (4, "stay out of its line, or strike")}
+THREATS |= {"arrow": (3, "step aside"), "lava": (2, "never step there")}  # mentioned when so near
+RIPE = 301  # steps until a plant is ripe, at least
+DAY, DUSK, NIGHT, DAWN = 300, 130, 150, 272  # steps of a day; when in it the night is near, begins, ends
+IDLE, CIRCLE, STALE = 3, 10, 60  # steps without effect, to and fro, with nothing new, that are mentioned
+AGAIN = 4  # steps before the same action is questioned again
+ROOM = 6  # cells of a closed room: whoever can walk over more lies in the open
+PLAIN = ("ground", *WALKABLE, "stone", "tree")  # taken off a long map, in this order
+MAP_CHARS, MAP_KEPT = 1950, 1700  # when the map is shortened, and to what: a prompt shows all of it
+NOTE_BYTES, BOUNDED = 1200, ("map.txt", "recent.txt")  # longer files ought to be condensed, but for these
+PINNED = ("goals.txt", "lessons.txt", "now.txt", *BOUNDED)
 MEANT = {
-    **dict.fromkeys("collect gather mine chop drink eat attack hit fight kill use interact".split(), "Do"),
+    **dict.fromkeys(("collect", "gather", "mine", "chop", "drink", "eat", "attack", "hit", "fight", "use"), "Do"),
     **{way: f"Move {way.title()}" for way in COMPASS}, "wait": "Noop", "nothing": "Noop", "rest": "Sleep",
     "up": "Move North", "down": "Move South", "left": "Move West", "right": "Move East",
 }  # fmt: skip
 """First word of an action that the game does not have -> the action that is meant."""
-
-PLAIN = ("ground", *WALKABLE, "stone", "tree")
-"""Entries of the map that are taken off it when it is long, in this order."""
-MAP_CHARS, MAP_KEPT = 1950, 1700
-"""Characters of the map at which it is shortened, and to how many: a prompt shows all of what is left."""
-NOTE_BYTES = 1200
-"""A file that is longer ought to be condensed; `BOUNDED` ones are kept short already."""
-BOUNDED = ("map.txt", "recent.txt")
-IDLE, CIRCLE, STALE = 3, 10, 60
-"""Steps without effect, to and fro, with nothing new, after which they are mentioned."""
-AGAIN = 4
-"""Steps before the same action is questioned again."""
-ROOM = 6
-"""Cells of a closed room at most: whoever can walk over more lies in the open."""
 
 
 @dataclass(frozen=True)
@@ -144,27 +133,21 @@ def moved(before: View, view: View, turned: bool, direction: str, known: bool) -
     return fixed[0] != fixed[1] or known
 
 
-def gains(before: View, view: View) -> dict[str, int]:
-    """What became more or less, by how much."""
-    change = Counter({**view.vitals, **view.items})
-    change.subtract({**before.vitals, **before.items})
-    return {name: n for name, n in change.items() if n}
-
-
 def listed(items: dict[str, int]) -> str:
     """``1 wood and 1 stone``."""
     return " and ".join(f"{count} {name.replace('_', ' ')}" for name, count in items.items())
 
 
+def way(x: int, y: int) -> str:
+    """``5 east, 2 south`` for an offset."""
+    parts = [(abs(x), "east" if x > 0 else "west"), (abs(y), "south" if y > 0 else "north")]
+    return ", ".join(f"{n} {name}" for n, name in parts if n) or "here"
+
+
 def repaired(action: str) -> str:
     """The action of the game that is meant; the same where that is not clear."""
-    verb, *others = [w for w in re.findall(r"[a-z]+", action.lower()) if w not in ("a", "an", "the")] or [""]
-    thing = "_".join(others).replace("sapling", "plant") or verb
-    if verb in ("place", "build", "put", "plant") and thing in GROUND:
-        return f"Place {thing.title()}"
-    if verb in ("make", "craft", "build") and f"make_{thing}" in TREE:
-        return f"Make {thing.replace('_', ' ').title()}"
-    return MEANT.get(thing if verb in ("move", "go", "walk", "turn", "face") else verb, action)
+    words = re.findall(r"[a-z]+", action.lower()) or [""]
+    return MEANT.get(words[-1] if words[0] in ("move", "go", "turn", "face") else words[0], action)
 
 
 class Hooks:
@@ -173,35 +156,37 @@ class Hooks:
     def reset(self, game: str, task: str) -> None:
         self.view: View | None = None
         self.x, self.y, self.facing = 0, 0, "south"
-        self.done: dict[str, int] = {}
         self.open: dict[Cell, bool] = {(0, 0): True}
         self.trail: deque[Cell] = deque(maxlen=CIRCLE)
         self.plants: dict[Cell, int] = {}
-        self.placed: dict[str, int] = {}
-        self.idle, self.fresh, self.outcome = 0, 0, ""
+        self.number, self.idle, self.fresh, self.outcome = 0, 0, 0, ""
         self.text, self.map = "", dict[Cell, str]()
-        self.goals, self.upkeep = " ".join(TREE), ""
-        self.questioned: dict[str, int] = {}
-
-    # What the prompts show.
+        self.goals, self.upkeep, self.others = " ".join(TREE), "", ""
+        self.done, self.placed, self.questioned = dict[str, int](), dict[str, int](), dict[str, int]()
 
     def observe(self, step: Step) -> dict[str, str]:
         view = look(step.observation)
         if self.view is not None and step.action is not None:
             self._follow(step.number, step.action, self.view, view)
-        self.view = view
-        for kind in view.sights:
-            offset = view.offset(kind)
-            if offset is not None and kind not in CREATURES:
-                self._know((self.x + offset[0], self.y + offset[1]), kind)
-        self._know(self._ahead(), view.ahead)
-        warnings = (*self._needs(view), *self._dangers(view, step.number))
+        self.view, self.number = view, step.number
+        offsets = {offset: kind for kind in view.sights if (offset := view.offset(kind))} | {
+            COMPASS[self.facing]: view.ahead
+        }
+        seen = {(self.x + x, self.y + y): kind for (x, y), kind in offsets.items() if kind not in CREATURES}
+        for cell, kind in seen.items():
+            if kind in WALKABLE:
+                self.open.setdefault(cell, False)
+            else:
+                self.open.pop(cell, None)
+            if kind != "plant":
+                self.plants.pop(cell, None)
         return {
             "now": f"You are at {self.x},{self.y}, facing {self.facing}.{self.outcome}",
-            "warnings": "\n".join(f"- {line}" for line in warnings),
-            "tech": self._tech(view, step.number),
-            "places": self._places(view),
+            "warnings": "\n".join(f"- {line}" for line in self._warnings(view)),
+            "tech": self._tech(view),
+            "places": self._places(seen),
             "upkeep": self.upkeep,
+            "others": self.others and f"There is also {self.others}.",
         }
 
     def _follow(self, number: int, action: str, before: View, view: View) -> None:
@@ -214,9 +199,11 @@ class Hooks:
                 self.x, self.y = self._ahead()
         if action == "Place Plant" and view.ahead == "plant" != before.ahead:
             self.plants[target] = number
-        changes, new = gains(before, view), self._achieved(number, action, before, view)
+        change = Counter({**view.vitals, **view.items})
+        change.subtract({**before.vitals, **before.items})
+        changes, new = {name: n for name, n in change.items() if n}, self._achieved(number, action, before, view)
         asleep = before.sleeping or view.sleeping
-        if new or asleep or not self.open.get((self.x, self.y)) or any(changes.get(item, 0) > 0 for item in view.items):
+        if new or asleep or not self.open.get((self.x, self.y)) or any(changes.get(n, 0) > 0 for n in view.items):
             self.fresh = number
         self.open[self.x, self.y] = True
         self.trail.append((self.x, self.y))
@@ -237,33 +224,21 @@ class Hooks:
         if thing in GROUND and view.ahead == thing != before.ahead:
             shown.append(f"place_{thing}")
             self.placed[thing] = self.placed.get(thing, 0) + 1
-        if action == "Do" and not before.sleeping:
-            fed = view.vitals.get("food", 0) > before.vitals.get("food", 0)
-            gone = view.ahead != before.ahead and view.steps(before.ahead) > 2
-            shown += ["collect_drink"] if before.ahead == "water" else []
-            shown += ["eat_plant"] if before.ahead == "plant" and fed else []
-            shown += ["eat_cow"] if before.ahead == "cow" and (fed or gone) else []
-            shown += [f"defeat_{before.ahead}"] if before.ahead in HEALTH and gone else []
+        fed = view.vitals.get("food", 0) > before.vitals.get("food", 0)
+        gone = view.ahead != before.ahead and view.steps(before.ahead) > 2
+        proof = {"water": True, "plant": fed, "cow": fed or gone, "zombie": gone, "skeleton": gone}
+        if action == "Do" and not before.sleeping and proof.get(before.ahead):
+            shown.append(DEEDS[before.ahead])
         if before.sleeping and not view.sleeping and view.vitals.get("energy") == 9:
             shown.append("wake_up")
         new = [name for name in shown if name in TREE and name not in self.done]
         self.done.update(dict.fromkeys(new, number))
         return new
 
-    def _know(self, cell: Cell, kind: str) -> None:
-        """Keep whether a cell is open (True: walked on), and forget a plant that is gone."""
-        if kind in WALKABLE:
-            self.open.setdefault(cell, False)
-        elif kind not in CREATURES:
-            self.open.pop(cell, None)
-        if kind != "plant" and kind not in CREATURES:
-            self.plants.pop(cell, None)
-
     def _ahead(self) -> Cell:
-        dx, dy = COMPASS[self.facing]
-        return self.x + dx, self.y + dy
+        return self.x + COMPASS[self.facing][0], self.y + COMPASS[self.facing][1]
 
-    def _needs(self, view: View) -> list[str]:
+    def _warnings(self, view: View) -> list[str]:
         lines = []
         for name, remedy in (("health", ""), ("drink", "water"), ("food", "cow"), ("energy", "")):
             level = view.vitals.get(name, 9)
@@ -276,16 +251,9 @@ class Hooks:
             else:
                 what = "".join(self._nearest(remedy, 1)) or f"no {remedy} known, look for one"
             lines.append(f"{name} {level}/9{', health falls' if level == 0 else ''}: {what}")
-        return lines
-
-    def _dangers(self, view: View, number: int) -> list[str]:
-        hit = next((n for sword, n in DAMAGE.items() if sword in view.items), 1)
-        lines = []
-        for kind, near in THREATS.items():
-            if view.steps(kind) <= near:
-                blows = f", {-(-HEALTH[kind] // hit)} hits kill it" if kind in HEALTH else ""
-                lines.append(view.told(kind) + blows)
-        hour = number % DAY
+        near = ((kind, advice) for kind, (most, advice) in THREATS.items() if view.steps(kind) <= most)
+        lines += [f"{view.told(kind)}: {advice}" for kind, advice in near]
+        hour, still = self.number % DAY, self.number - self.fresh
         if DUSK <= hour < NIGHT:
             lines.append(f"night in {NIGHT - hour} steps: have stones for a shelter")
         elif NIGHT <= hour < DAWN and not view.sleeping:
@@ -294,13 +262,11 @@ class Hooks:
             lines.append(f"{self.idle} steps without any effect: do something else")
         elif len({*self.trail}) <= 3 and sum(a != b for a, b in pairwise(self.trail)) > CIRCLE // 2:
             lines.append("going to and fro: choose one place and walk there")
-        if number - self.fresh >= STALE:
-            lines.append(f"nothing new for {number - self.fresh} steps: go where you have not been")
-        return lines
+        return lines + ([f"nothing new for {still} steps: go where you have not been"] if still >= STALE else [])
 
-    def _tech(self, view: View, number: int) -> str:
+    def _tech(self, view: View) -> str:
         """What can be reached now, and what the next ones lack."""
-        now, later = [], []
+        now, later = list[str](), list[str]()
         for name, (how, takes, beside) in TREE.items():
             lacks = view.lacks(takes)
             apart = [thing for thing in beside if not self._beside(view, thing)]
@@ -308,8 +274,10 @@ class Hooks:
                 continue
             if name == "eat_plant":
                 for (x, y), since in self.plants.items():
-                    ripe = since + RIPE + 5
-                    (now if number >= ripe else later).append(f"eat_plant at {x},{y} from step {ripe} on")
+                    ripe = since + RIPE
+                    (now if self.number >= ripe else later).append(
+                        f"eat_plant at {x},{y} from step {ripe} on if you stay near"
+                    )
             elif lacks:
                 later += [f"{name} lacks {listed(lacks)}"] if len(later) < 3 else []
             else:
@@ -318,36 +286,25 @@ class Hooks:
         text = f"{len(self.done)}/{len(TREE)} achievements. Possible now: {', '.join(now) or 'none'}."
         return f"{text} Later: {'; '.join(later)}." if later else text
 
-    def _places(self, view: View) -> str:
+    def _places(self, seen: dict[Cell, str]) -> str:
         """Things at known places that the map does not hold, and entries that are wrong."""
-        missing, wrong = [], []
-        dx, dy = COMPASS[self.facing]
-        seen = {view.offset(kind): kind for kind in view.sights} | {(dx, dy): view.ahead}
-        for offset, kind in seen.items():
-            if offset is None or kind in CREATURES or kind == "nothing":
-                continue
-            cell = (self.x + offset[0], self.y + offset[1])
-            noted = self.map.get(cell, "").split(" ")[0]
-            walkable = kind in WALKABLE
-            if noted in (*GROUND, *COMMON, "coal", "iron", "diamond", "lava") and noted != kind:
-                wrong.append(f"{cell[0]},{cell[1]} is {'ground' if walkable else kind}")
-            elif not noted and not walkable and not self._crowded(kind, cell):
-                missing.append(f"{cell[0]},{cell[1]} {kind}")
+        missing, wrong = list[str](), list[str]()
+        for (x, y), kind in seen.items():
+            noted = self.map.get((x, y), "").split(" ")[0]
+            near = (self._steps(cell, (x, y)) <= 2 for cell, what in self.map.items() if what == kind)
+            if noted in LASTING and noted != kind:
+                wrong.append(f"{x},{y} is {'ground' if kind in WALKABLE else kind}")
+            elif kind in LASTING and not noted and not (kind in COMMON and any(near)):
+                missing.append(f"{x},{y} {kind}")
         texts = [f"Not on the map: {'; '.join(missing)}."] if missing else []
         return " ".join([*texts, f"Wrong on the map: {'; '.join(wrong)}."] if wrong else texts)
 
-    def _crowded(self, kind: str, cell: Cell) -> bool:
-        """Whether the map has common things of this kind nearby already."""
-        near = (abs(x - cell[0]) + abs(y - cell[1]) <= 2 for (x, y), what in self.map.items() if what.startswith(kind))
-        return kind in COMMON and any(near)
-
-    # Memory.
-
     def maintain(self, step: Step, memory: Memory) -> list[Operation]:
         self._read_map(memory)
-        if self.upkeep or step.number % 10 == 0:
-            long = [file for file in memory.files() if file.bytes > NOTE_BYTES and file.name not in BOUNDED]
-            self.upkeep = " ".join(f"{file.name} has {file.bytes} bytes: condense it with WRITE." for file in long)
+        files = memory.files()
+        long = [file for file in files if file.bytes > NOTE_BYTES and file.name not in BOUNDED]
+        self.upkeep = " ".join(f"{file.name} has {file.bytes} bytes: condense it with WRITE." for file in long)
+        self.others = ", ".join(file.name for file in files if file.name not in PINNED)
         operations = []
         goals = " ".join(name for name in TREE if name not in self.done) or "none"
         if goals != self.goals:
@@ -355,10 +312,10 @@ class Hooks:
             operations.append(upsert("goals.txt", "open", goals))
         excess = len(self.text) - MAP_KEPT if len(self.text) > MAP_CHARS else 0
         plain = [(PLAIN.index(what), -self._steps(cell), cell) for cell, what in self.map.items() if what in PLAIN]
-        for _, _, (x, y) in sorted(plain)[:90] if excess else ():
+        for _, _, (x, y) in sorted(plain)[:90]:
             if excess > 0:
                 operations.append(delete("map.txt", f"{x},{y}"))
-                excess -= len(f"{x},{y}: {self.map.pop((x, y))}\n")
+                excess -= len(f"{x},{y}: {self.map[x, y]}\n")
         return operations
 
     def _read_map(self, memory: Memory) -> None:
@@ -378,17 +335,11 @@ class Hooks:
     def _nearest(self, thing: str, most: int) -> list[str]:
         """The nearest entries of the map that contain a word: ``water 8,-3 (5 east, 2 south)``."""
         found = sorted((self._steps(cell), cell) for cell, what in self.map.items() if thing in what.lower())
-        return [f"{self.map[cell]} {cell[0]},{cell[1]} ({self._way(cell)})" for _, cell in found[:most]]
+        return [f"{self.map[x, y]} {x},{y} ({way(x - self.x, y - self.y)})" for _, (x, y) in found[:most]]
 
-    def _steps(self, cell: Cell) -> int:
-        return abs(cell[0] - self.x) + abs(cell[1] - self.y)
-
-    def _way(self, cell: Cell) -> str:
-        x, y = cell[0] - self.x, cell[1] - self.y
-        parts = [(abs(x), "east" if x > 0 else "west"), (abs(y), "south" if y > 0 else "north")]
-        return ", ".join(f"{n} {name}" for n, name in parts if n) or "here"
-
-    # Actions.
+    def _steps(self, cell: Cell, start: Cell | None = None) -> int:
+        x, y = start or (self.x, self.y)
+        return abs(cell[0] - x) + abs(cell[1] - y)
 
     def check_action(self, step: Step, action: str) -> str | Again | None:
         meant = repaired(action)
@@ -409,10 +360,14 @@ class Hooks:
             return "lava lies there, the step kills" if deadly else None
         if action == "Do":
             lacks = view.lacks(TREE.get(f"collect_{view.ahead}", ("", {}, ()))[1])
-            why = f"{view.ahead} takes a {' '.join(lacks).replace('_', ' ')}" if lacks else None
-            return f"Do has no use on {view.ahead}" if view.ahead in USELESS else why
+            if lacks or view.ahead in USELESS:
+                return (
+                    f"{view.ahead} takes a {' '.join(lacks).replace('_', ' ')}" if lacks else f"no use on {view.ahead}"
+                )
+            ripe = min(self.plants.values(), default=0) + RIPE
+            return f"no plant is ripe before step {ripe}" if view.ahead == "plant" and self.number < ripe else None
         if action == "Sleep":
-            return self._no_rest(view)
+            return "energy is 9/9, you cannot fall asleep" if view.vitals.get("energy") == 9 else self._exposed(view)
         _, takes, beside = TREE.get(f"{kind.lower()}_{name}", ("", {}, ()))
         if view.lacks(takes):
             return f"it takes {listed(takes)}, you have {listed({item: view.items.get(item, 0) for item in takes})}"
@@ -428,11 +383,9 @@ class Hooks:
         steps, direction = view.sights.get(thing, (99, ""))
         return steps == 1 or (steps == 2 and ("-" in direction or self.placed.get(thing, 0) > 1))
 
-    def _no_rest(self, view: View) -> str | None:
-        energy, supplies = view.vitals.get("energy", 0), min(view.vitals.get("food", 9), view.vitals.get("drink", 9))
-        if energy == 9:
-            return "energy is 9/9, you cannot fall asleep"
-        if supplies <= 1 < energy:
+    def _exposed(self, view: View) -> str | None:
+        """What may happen to whoever falls asleep here."""
+        if min(view.vitals.get("food", 9), view.vitals.get("drink", 9)) <= 1 < view.vitals.get("energy", 0):
             return "you would wake up starving, eat and drink first"
         room, edge = {(self.x, self.y): True}, [(self.x, self.y)]
         while edge and len(room) <= ROOM:
@@ -440,6 +393,6 @@ class Hooks:
             beside = [(x + dx, y + dy) for dx, dy in COMPASS.values()]
             edge += [cell for cell in beside if cell in self.open and cell not in room]
             room |= dict.fromkeys(edge, True)
-        near = " and ".join(view.told(kind) for kind in HEALTH if view.steps(kind) <= 8)
-        exposed = f"you lie in the open{near and f' with {near}'}, a zombie hits a sleeper for 7: wall yourself in"
-        return exposed if len(room) > ROOM else None
+        near = " and ".join(view.told(kind) for kind in HUNTERS if view.steps(kind) <= 8)
+        danger = f"you lie in the open{near and f' with {near}'}, a zombie hits a sleeper for 7: wall yourself in"
+        return danger if len(room) > ROOM else None
