@@ -27,11 +27,12 @@ def check(ref: str, *, smoke: bool = True, unsafe: bool = False) -> Report:
 
     Args:
         ref: ``game/version`` or a folder.
-        smoke: play a short episode with `scripted`, if nothing else is wrong.
+        smoke: play a short episode with `scripted`, if the scaffold can be loaded.
         unsafe: run its hooks even where nothing can contain them.
 
     Raises:
         ScaffoldError: there is no scaffold of that name.
+        UserError: no scaffold's doing: the configuration is wrong, or the disk is full.
     """
     where = scaffold.find(ref)
     found = folder.contents(where)
@@ -129,9 +130,9 @@ def _identity(where: Path, read: SchemaRead, found: Contents) -> Iterator[Findin
 
 def _known(where: Path, game: str) -> Iterator[str]:
     """Identities of the versions of a game, and of those beside a folder."""
-    listed = [scaffold.find(ref) for ref in scaffold.available() if ref.startswith(f"{game}/")]
-    beside = [path.parent for path in islice(where.resolve().parent.glob("*/scaffold.toml"), _MOST_VERSIONS)]
-    for version in dict.fromkeys([*listed, *beside]):
+    beside = (where.resolve().parent, *(root / game for root in scaffold.roots()))
+    versions = dict.fromkeys(path.parent for place in beside for path in place.glob("*/scaffold.toml"))
+    for version in islice(versions, _MOST_VERSIONS):
         identity = folder.contents(version).identity
         if identity is not None:
             yield identity

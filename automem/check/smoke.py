@@ -17,11 +17,13 @@ from automem import config, episode
 from automem.check.folder import HOOKS
 from automem.check.played import Played, failures, findings_in, first_difference, summary
 from automem.check.report import Finding, error
+from automem.check.templates import finding_of
 from automem.episode import EpisodeJob
 from automem.errors import UserError
 from automem.game_pool import GameFailed, GamePool, RemoteGame
 from automem.memory import Memory
 from automem.models.scripted.model import Scripted
+from automem.prompts import TemplateProblem
 from automem.records import Phase, StepRecord, Turn
 from automem.sandbox import Sandbox, SandboxConfig, SandboxUnavailable, choose_mode
 from automem.scaffold import Scaffold
@@ -61,18 +63,21 @@ class Smoke:
 
 
 def play(loaded: Scaffold, unsafe: bool = False) -> Smoke:
-    """Play the episodes. Never raises for what the scaffold does, nor for what is missing on this machine.
+    """Play the episodes. Never raises for what the scaffold does, nor for what cannot be played on this machine.
 
     Args:
         loaded: the scaffold.
         unsafe: run its hooks even where nothing can contain them.
+
+    Raises:
+        UserError: the configuration is wrong, or the disk is full.
     """
     task = task_of(loaded.game)
     if task is None:
         return Smoke(skipped=f"smoke episode: no task here belongs to {loaded.game}")
+    given = config.load().sandbox
+    limits = given.model_copy(update={"unsafe": given.unsafe or unsafe, "losses": min(given.losses, _LOSSES)})
     try:
-        given = config.load().sandbox
-        limits = given.model_copy(update={"unsafe": given.unsafe or unsafe, "losses": min(given.losses, _LOSSES)})
         if loaded.hooks is not None:
             choose_mode(limits)
         with tempfile.TemporaryDirectory(prefix="automem-check-") as scratch:
@@ -83,8 +88,10 @@ def play(loaded: Scaffold, unsafe: bool = False) -> Smoke:
         message = f"the smoke episode was not over after {SECONDS:g} s"
         do = "make hooks and templates faster: a call takes milliseconds"
         return Smoke([error("", None, "smoke-slow", message, do)])
-    except UserError as wrong:
-        return Smoke([error("", None, "smoke", f"the smoke episode ended early: {wrong}", "mend what it names")])
+    except TemplateProblem as problem:
+        return Smoke([finding_of(str(problem), "system.j2")])
+    except UserError:
+        raise  # no scaffold's doing: a full disk, a folder that cannot be written
     except Exception as defect:  # whatever a scaffold holds, its check goes on: one of thousands must not end a search
         message = f"the smoke episode ended with {type(defect).__name__}: {defect}"
         do = "no scaffold should be able to do that: please report it as a defect of AutoMem"

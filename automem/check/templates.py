@@ -152,7 +152,7 @@ class Templates:
             try:
                 prompts = self.compiled(name)
             except TemplateProblem as problem:
-                found = _found(str(problem), name)
+                found = finding_of(str(problem), name)
                 if (found.file, found.line) not in told:
                     self.findings.append(found)
                     told.add((found.file, found.line))
@@ -168,7 +168,7 @@ class Templates:
             yield warning(f"{PROMPTS}{name}", None, "template-unused", message, "include it, or remove it")
 
 
-def _found(problem: str, name: str) -> Finding:
+def finding_of(problem: str, name: str) -> Finding:
     """A finding from the message of a `TemplateProblem`: ``file:line: what is wrong; what to do``."""
     parts = _PROBLEM.fullmatch(problem)
     file, line, told = (parts["file"], parts["line"], parts["message"]) if parts else (name, None, problem)
