@@ -20,7 +20,7 @@ from typing import IO, Any
 import automem.hooks
 from automem.hooks.source import ALLOWED_MODULES
 from automem.sandbox import syscalls, view
-from automem.sandbox.failures import SandboxUnavailable
+from automem.sandbox.failures import CallFailed, SandboxUnavailable
 from automem.sandbox.limits import Mode, SandboxConfig
 
 HERE = Path(__file__).resolve().parent
@@ -116,14 +116,21 @@ class WarmParent:
             raise ParentGone(f"{self._command[0]} cannot be started: {error}") from error
 
     async def fork(self, connection: socket.socket) -> int:
-        """Fork a process that speaks on `connection`, which is closed here; returns the key to end it by."""
+        """Fork a process that speaks on `connection`, which is closed here; returns the key to end it by.
+
+        Raises:
+            ParentGone: the parent is.
+            CallFailed: the machine has no process to spare.
+        """
         key = next(self._keys)
         asked = asyncio.ensure_future(self._request({"fork": key}, connection))
         try:
-            await asyncio.shield(asked)
+            answer = await asyncio.shield(asked)
         except asyncio.CancelledError:
-            asked.add_done_callback(lambda done: None if done.exception() else asyncio.ensure_future(self.end(key)))
+            asked.add_done_callback(lambda done: done.cancelled() or asyncio.ensure_future(self.end(key)))
             raise
+        if "failed" in answer:
+            raise CallFailed(f"no process for scaffold code: {answer['failed']}", lost=True)
         return key
 
     async def end(self, key: int) -> int | None:
@@ -252,7 +259,7 @@ def command(mode: Mode) -> tuple[list[str], dict[str, str]]:
     if package is None or package.origin is None:
         raise ParentGone("the package landlock is not installed")
     packages = {"PYTHONPATH": str(Path(package.origin).parent.parent)}
-    return [sys.executable, "-P", "-B", str(HERE / "landlock_exec.py"), given, *program], packages
+    return [sys.executable, "-s", "-S", "-P", "-B", str(HERE / "landlock_exec.py"), given, *program], packages
 
 
 def last_words(errors: IO[bytes]) -> str:

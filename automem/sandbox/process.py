@@ -62,6 +62,7 @@ class Process:
 
         Raises:
             CallFailed: there is none.
+            Exception: what `serve` raised, other than `ValueError`; the process is gone then, too.
         """
         message = {"call": method, "args": list(args)}
         return await self._ask(message, serve, self._config.call_seconds if seconds is None else seconds)
@@ -95,6 +96,10 @@ class Process:
                 raise await self._lose(f"took longer than {seconds:g} s and was ended") from None
             except (OSError, EOFError):
                 raise await self._lose(None) from None
+            except _HostFailed as failed:
+                await self._lose("was ended: a question about memory could not be answered")
+                assert failed.__cause__ is not None
+                raise failed.__cause__ from None
             except BaseException:
                 # Its answer would be taken for that of the next call.
                 self._lost = "was interrupted and ended"
@@ -128,11 +133,15 @@ class Process:
         try:
             if serve is None:
                 raise ValueError("there is no memory to be read in this method")
-            return orjson.dumps({"answer": serve(question, args)})
-        except orjson.JSONEncodeError as error:
-            return orjson.dumps({"refusal": f"it cannot be told: {error}"})
+            answer = serve(question, args)
         except ValueError as error:
             return orjson.dumps({"refusal": _one_line(str(error))})
+        except Exception as error:
+            raise _HostFailed from error
+        try:
+            return orjson.dumps({"answer": answer}, default=list)  # named tuples as lists
+        except TypeError as error:
+            return orjson.dumps({"refusal": f"it cannot be told: {error}"})
 
     async def _send(self, data: bytes) -> None:
         frame = len(data).to_bytes(4, "big") + data
@@ -208,6 +217,10 @@ class Process:
 
 class _Unusable(Exception):
     """What was read is no reply. The text says why."""
+
+
+class _HostFailed(Exception):
+    """What answers questions about memory raised something of its own; that is the cause."""
 
 
 def _wake(waiting: asyncio.Future[None]) -> None:

@@ -29,15 +29,18 @@ class Sandbox:
         """A process of its own that has run a ``hooks.py``.
 
         Raises:
-            CallFailed: the code cannot be run; the text says why.
+            CallFailed: the code cannot be run; the text says why, and the process is gone.
             SandboxUnavailable: nothing can contain code here.
         """
         try:
             process = await self._forked()
-        except ParentGone as gone:
-            raise CallFailed(f"no process for scaffold code: {gone}", lost=True) from gone
+        except (ParentGone, OSError) as error:  # OSError: this process has no descriptor to spare
+            raise CallFailed(f"no process for scaffold code: {error}", lost=True) from error
         try:
             await process.load(source)
+        except CallFailed as failed:
+            await process.close()
+            raise CallFailed(failed.message, lost=True) from None
         except BaseException:
             await asyncio.shield(process.close())
             raise

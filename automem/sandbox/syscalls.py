@@ -16,10 +16,10 @@ from types import ModuleType
 ALLOWED = (
     # what is open
     *("read", "write", "close"),
-    # memory; `mmap` and `mprotect` are below
+    # memory and locks; `mmap`, `mprotect` and `futex` are below
     *("brk", "munmap", "mremap", "madvise"),
-    # locks, and signals to itself that a fault brings
-    *("futex", "rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "restart_syscall", "rseq"),
+    # signals to itself that a fault brings
+    *("rt_sigaction", "rt_sigprocmask", "rt_sigreturn", "sigaltstack", "restart_syscall", "rseq"),
     "set_robust_list",
     # time and chance, both of which vDSO and processor give anyway
     *("clock_gettime", "clock_getres", "gettimeofday", "time", "clock_nanosleep", "nanosleep", "getrandom"),
@@ -30,6 +30,9 @@ ALLOWED = (
 PROT_EXEC = 4
 EXECUTABLE = {"mmap": 2, "mprotect": 2}
 """Call -> which of its arguments is the protection: memory that can be executed is not given."""
+
+WAITING = (0, 1, 9, 10)
+"""What `futex` may do, its second argument without flags: wait and wake. What passes priorities on is not needed."""
 
 STARTING = ("fork", "vfork", "wait4", "waitid", "set_tid_address")
 """Allowed beside `clone` where the configuration lets code start processes or threads; it never
@@ -65,6 +68,8 @@ def compiled(starting: bool) -> bytes:
         _allow(seccomp, rules, name)
     for name, argument in EXECUTABLE.items():
         _allow(seccomp, rules, name, seccomp.Arg(argument, seccomp.MASKED_EQ, PROT_EXEC, 0))
+    for operation in WAITING:
+        _allow(seccomp, rules, "futex", seccomp.Arg(1, seccomp.MASKED_EQ, 0x7F, operation))
     if starting:
         for name in STARTING:
             _allow(seccomp, rules, name)

@@ -65,10 +65,15 @@ def main(settings: dict[str, Any]) -> None:
     while (received := _receive(control)) is not None:
         request, descriptors = received
         if "fork" in request:
-            running[request["fork"]] = pid = os.fork()
-            if pid == 0:
-                _become_episode(descriptors[0], settings)
-            _send(control, {"pid": pid})
+            try:
+                pid = os.fork()
+            except OSError as error:  # too many processes; there may be fewer soon
+                _send(control, {"failed": str(error)})
+            else:
+                if pid == 0:
+                    _become_episode(descriptors[0], settings)
+                running[request["fork"]] = pid
+                _send(control, {})
         else:
             _send(control, {"status": _end(running.pop(request["end"], None))})
         for descriptor in descriptors:

@@ -202,8 +202,9 @@ def test_code_that_cannot_be_loaded_is_told(place: Place, source: str, told: str
         async with place.opened(source):
             pass
 
-    with pytest.raises(CallFailed, match=told):
+    with pytest.raises(CallFailed, match=told) as failed:
         place.run(load())
+    assert failed.value.lost
 
 
 def test_an_error_whose_own_text_fails_is_still_an_error(place: Place) -> None:

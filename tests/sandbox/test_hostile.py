@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
 import select
 from typing import Any
 
@@ -186,6 +187,24 @@ def test_output_goes_nowhere_and_hurts_nobody(place: Place, capfd: pytest.Captur
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "aarch64"), reason="the number of futex is not known here")
+def test_priorities_cannot_be_passed_on(place: Place) -> None:
+    """`futex` waits and wakes; its other operations are not there."""
+    code = """
+libc = ctypes.CDLL(None, use_errno=True)
+word = ctypes.c_uint(0)
+told = []
+for operation in (1, 128 + 1, 6, 11, 13, 128 + 6, 5):
+    ctypes.set_errno(0)
+    libc.syscall(NUMBER, ctypes.byref(word), operation, 0, None, ctypes.byref(word), 0)
+    told.append(ctypes.get_errno())
+raise ValueError(told)
+""".replace("NUMBER", {"x86_64": "202", "aarch64": "98"}[platform.machine()])
+    failed = do(place, code)
+    assert isinstance(failed, CallFailed)
+    assert failed.message.startswith("ValueError: [0, 0, 1, 1, 1, 1, 1]")
+
+
 def test_a_late_answer_is_not_taken_for_the_next(place: Place) -> None:
     answers = "say(frame({'id': number, 'value': 'late'}) + frame({'id': 3, 'value': 'forged'}))"
     late = f"sys.modules['time'].sleep(1.0)\n{answers}"
@@ -229,14 +248,22 @@ def test_questions_are_not_endless(place: Place) -> None:
     assert len(asked) == 1000
 
 
-def test_what_answers_about_memory_may_fail(place: Place) -> None:
+@pytest.mark.parametrize("kind", [LookupError, OSError, TimeoutError, EOFError])
+def test_a_mistake_of_the_host_is_not_blamed_on_the_process(place: Place, kind: type[Exception]) -> None:
     source = "class Hooks:\n  def maintain(self, step, memory): memory.read('a')\n"
 
     def serve(question: str, args: list[Any]) -> Any:
-        raise LookupError("the host's own mistake")
+        raise kind("the host's own mistake")
 
-    with pytest.raises(LookupError, match="the host's own mistake"):
+    with pytest.raises(kind, match="the host's own mistake"):
         place.asked(source, "maintain", STEP, serve=serve)
+
+
+def test_an_answer_about_memory_that_is_no_json_is_refused(place: Place) -> None:
+    source = "class Hooks:\n  def op_A(self, args, memory): return memory.read('a')\n"
+    with pytest.raises(CallFailed, match="ValueError: it cannot be told: ") as failed:
+        place.asked(source, "op_A", [], serve=lambda question, args: "\ud800")
+    assert not failed.value.lost
 
 
 def test_a_process_that_does_not_listen_is_ended(place: Place) -> None:
