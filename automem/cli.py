@@ -16,6 +16,7 @@ from rich.console import Console
 
 import games
 from automem.cli_scaffold import scaffold_app
+from automem.cli_trace import trace_app
 from automem.errors import UserError
 from games import suites
 
@@ -36,6 +37,7 @@ games_app = typer.Typer(
 )
 app.add_typer(games_app, name="games")
 app.add_typer(scaffold_app, name="scaffold")
+app.add_typer(trace_app, name="trace")
 
 console = Console()
 errors = Console(stderr=True)

@@ -13,19 +13,21 @@ from automem.trace.writer import LEVEL, TraceWriteFailed, TraceWriter
 
 if TYPE_CHECKING:
     from automem.trace.episode import EpisodeTrace
+    from automem.trace.run import RunTrace
 
 __all__ = [
     "LEVEL",
     "Damage",
     "EpisodeTrace",
     "Frames",
+    "RunTrace",
     "TraceWriteFailed",
     "TraceWriter",
     "read",
     "truncate",
 ]
 
-_QUESTIONS = {"EpisodeTrace": "automem.trace.episode"}
+_QUESTIONS = {"EpisodeTrace": "automem.trace.episode", "RunTrace": "automem.trace.run"}
 
 
 def __getattr__(name: str) -> Any:

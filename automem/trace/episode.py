@@ -81,9 +81,10 @@ class EpisodeTrace:
         return self.folder.absolute().parent.name
 
     @property
-    def seed(self) -> str:
-        """The seed, by the folder's name."""
-        return self.folder.absolute().name.removeprefix("seed-")
+    def seed(self) -> int:
+        """The seed, by the folder's name; 0 when that names none."""
+        number = self.folder.absolute().name.removeprefix("seed-")
+        return int(number) if number.isdecimal() else 0
 
     @cached_property
     def result(self) -> EpisodeResult | None:

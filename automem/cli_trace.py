@@ -1,0 +1,220 @@
+"""``automem trace …``: questions about runs on the command line. Thin: it checks, calls, and prints."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from automem.errors import UserError
+
+if TYPE_CHECKING:
+    from automem.trace import EpisodeTrace, RunTrace
+
+trace_app = typer.Typer(
+    help="Traces: what happened in a run, step by step, in figures, and in SQL.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+console = Console()
+errors = Console(stderr=True)
+
+ENDLESS = 4_000
+"""Columns where nothing has to fit: in a pipe or a file, a line is as long as it is."""
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """Runs for shell completion."""
+    from automem import runs
+
+    return [run.config.name for run in runs.all_runs() if run.config.name.startswith(incomplete)]
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Tasks for shell completion."""
+    import games
+
+    return [task for task in games.tasks() if task.lower().startswith(incomplete.lower())]
+
+
+def complete_where(incomplete: str) -> list[str]:
+    """Kinds of text for shell completion."""
+    from automem.trace.search import EVERYWHERE
+
+    return [kind for kind in EVERYWHERE if kind.startswith(incomplete)]
+
+
+Run = Annotated[
+    str,
+    typer.Argument(metavar="RUN", help="A run, its folder, or the folder of an episode.", autocompletion=complete_run),
+]
+Task = Annotated[
+    str | None, typer.Option("--task", metavar="TASK", help="Only this task.", autocompletion=complete_task)
+]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="N", help="Only this seed.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+
+
+@trace_app.command("stats", epilog="Example: [bold]automem trace stats first[/bold]", no_args_is_help=True)
+def stats(run: Run, task: Task = None, seed: Seed = None, as_json: AsJson = False) -> None:
+    """Show figures of a run: progression, behaviour, operations. With --seed, of one episode."""
+    from automem.trace import EpisodeTrace, show
+    from automem.trace import stats as figures
+
+    asked = _run(run)
+    found: figures.EpisodeStats | figures.RunStats
+    if seed is None and not isinstance(asked, EpisodeTrace):
+        found = figures.of_run(asked.run, asked.episodes if task is None else asked.select(task))
+    else:
+        found = figures.of_episode(_episode(asked, task, seed))
+    if as_json:
+        _json(show.plain(found))
+        return
+    for part in show.run_stats(found) if isinstance(found, figures.RunStats) else show.episode_stats(found):
+        _wide().print(part, soft_wrap=isinstance(part, Text))
+
+
+@trace_app.command(
+    "steps", epilog="Example: [bold]automem trace steps first --seed 42 --from 10 --to 20[/bold]", no_args_is_help=True
+)
+def steps(
+    run: Run,
+    task: Task = None,
+    seed: Seed = None,
+    start: Annotated[int, typer.Option("--from", metavar="STEP", min=0, help="The first step.")] = 0,
+    last: Annotated[int | None, typer.Option("--to", metavar="STEP", min=0, help="The last step.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Whole observations, prompts, replies and results.")] = False,
+) -> None:
+    """Show steps: observation, LOG, PLAN, operations and their results, hooks, action, progress."""
+    from automem.trace import show
+
+    episode = _episode(_run(run), task, seed)
+    stop = start + 10 if last is None else last + 1
+    if stop <= start:
+        raise UserError(f"--from {start} --to {last}: the last step is before the first")
+    for line in show.steps(episode.steps(start, stop), full):
+        console.print(line, soft_wrap=True)
+    if stop > len(episode):
+        _tell_damage(episode)
+
+
+@trace_app.command(
+    "memory",
+    epilog="Example: [bold]automem trace memory first --seed 42 --step 57 --diff 40[/bold]",
+    no_args_is_help=True,
+)
+def memory(
+    run: Run,
+    step: Annotated[int, typer.Option("--step", metavar="STEP", help="The step, when its PLAN began.")],
+    task: Task = None,
+    seed: Seed = None,
+    file: Annotated[str | None, typer.Option("--file", metavar="FILE", help="Only this file, as it is.")] = None,
+    diff: Annotated[
+        int | None, typer.Option("--diff", metavar="STEP", help="What changed between that step and --step.")
+    ] = None,
+) -> None:
+    """Show the memory folder as it was at a step, or what changed in it between two."""
+    from automem.memory.files import clean
+    from automem.trace import show
+
+    episode = _episode(_run(run), task, seed)
+    if diff is not None:
+        changes = episode.memory_diff(diff, step)
+        for name in [file] if file is not None else changes:
+            if name in changes:
+                for line in show.file_diff(name, changes[name]):
+                    console.print(line, soft_wrap=True)
+        if not changes or (file is not None and file not in changes):
+            console.print(Text(f"{file or 'memory'} did not change from step {diff} to step {step}"), soft_wrap=True)
+        return
+    found = episode.memory(step)
+    if file is not None:
+        if file not in found:
+            raise UserError(f"there was no memory file {file!r} at step {step}; there were {_names(found)}")
+        sys.stdout.write(clean(found[file]))
+        return
+    for name, text in found.items():
+        lines = text.count("\n")
+        console.print(Text(f"--- {name}: {lines} lines, {len(text.encode())} bytes", style="bold"), soft_wrap=True)
+        console.print(Text(clean(text)), soft_wrap=True, end="")
+
+
+@trace_app.command(
+    "search", epilog="Example: [bold]automem trace search first diamond --in reply[/bold]", no_args_is_help=True
+)
+def search(
+    run: Run,
+    pattern: Annotated[str, typer.Argument(metavar="PATTERN", help="What to look for, upper or lower case alike.")],
+    regex: Annotated[bool, typer.Option("--regex", help="PATTERN is a regular expression.")] = False,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--in",
+            metavar="KIND",
+            help="observation, prompt, reply, operation, result, error, action or hook; can be repeated.",
+            autocompletion=complete_where,
+        ),
+    ] = None,
+    task: Task = None,
+    seed: Seed = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", min=1, help="Hits at most.")] = 50,
+) -> None:
+    """Find a text in observations, prompts, replies, operations and results."""
+    from automem.trace import EpisodeTrace, show
+    from automem.trace import search as searching
+
+    asked = _run(run)
+    episodes = (asked,) if isinstance(asked, EpisodeTrace) else asked.select(task, seed)
+    found = searching.search(
+        episodes, pattern, regex=regex, where=where or searching.EVERYWHERE, limit=limit, seconds=float("inf")
+    )
+    for hit in found.hits:
+        console.print(show.hit(hit, len(episodes) > 1), soft_wrap=True)
+    for damage in found.damage:
+        errors.print(Text(f"! {damage}", style="yellow"), soft_wrap=True)
+    if not found.hits:
+        errors.print(Text(f"nothing matches {pattern!r}"), soft_wrap=True)
+        raise typer.Exit(1)
+    if found.more:
+        errors.print(Text(f"the first {limit} hits; --limit shows more"), soft_wrap=True)
+
+
+def _run(name: str) -> RunTrace | EpisodeTrace:
+    """What was named: a run, or the folder of one episode."""
+    from automem.episode import STEPS
+    from automem.trace import EpisodeTrace, RunTrace
+
+    if (Path(name) / STEPS).is_file():
+        return EpisodeTrace(name)
+    return RunTrace(name)
+
+
+def _episode(asked: RunTrace | EpisodeTrace, task: str | None, seed: int | None) -> EpisodeTrace:
+    from automem.trace import EpisodeTrace
+
+    return asked if isinstance(asked, EpisodeTrace) else asked.episode(task, seed)
+
+
+def _names(found: dict[str, str]) -> str:
+    return ", ".join(found) or "none"
+
+
+def _tell_damage(episode: EpisodeTrace) -> None:
+    if episode.damage is not None:
+        errors.print(Text(f"! {episode.damage}", style="yellow"), soft_wrap=True)
+
+
+def _json(value: object) -> None:
+    import orjson
+
+    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def _wide() -> Console:
+    """A console as wide as the terminal; as wide as it takes where there is none."""
+    return console if console.is_terminal else Console(width=ENDLESS)

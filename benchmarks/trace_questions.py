@@ -1,0 +1,177 @@
+"""How fast traces answer questions: ``python benchmarks/trace_questions.py [--steps 100000]``.
+
+Writes a run of ten episodes of a tenth of the steps each and one long episode, with the records of a
+scaffold that notes every observation verbatim (about 8 kB of JSON a step, 470 characters of it into
+memory), through the code that writes them in play. Then asks what people ask. No game is played.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from automem import runs, scaffold, trace
+from automem.episode import MEMORY, STEPS
+from automem.memory import Memory
+from automem.ops import Op
+from automem.records import Executed, Prompt, StepRecord, Turn
+from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, RunConfig
+from automem.scaffold import Scaffold
+from automem.trace import index
+
+THINGS = ("grass", "tree", "water", "stone", "coal", "zombie", "table", "sand", "path", "cow")
+PLACES = ("north", "south-east", "west", "north-west", "south")
+QUERIES = ("tree", "water", "coal", "zombie", "diamond", "table")
+ACTIONS = ("Move West", "Move East", "Move North", "Move South", "Do", "Sleep", "Noop")
+HEADS = {
+    "log": "\n\n# LOG\nThe observation is the outcome of your last action, {action}. Record in memory what will help "
+    "later: where you are, what is around, what the action changed.\n\nFiles now:\n{files}\n",
+    "plan": "\n\n# PLAN\nChoose the next action. Read what you need from memory first: search for places and things, "
+    "or look at the latest entries. Memory cannot be changed now.\n\nFiles now:\n{files}\n",
+}
+
+
+def observation(chosen: random.Random) -> str:
+    """What a game might show, about 440 characters."""
+    seen = ", ".join(
+        f"{chosen.choice(THINGS)} {chosen.randint(1, 9)} steps to your {chosen.choice(PLACES)}" for _ in range(14)
+    )
+    return f"You see: {seen}.\nhealth {chosen.randint(1, 9)}/9, food {chosen.randint(1, 9)}/9"
+
+
+class Episode:
+    """An episode that writes itself: memory, records and trace are real, everything said is made up."""
+
+    def __init__(self, folder: Path, played: Scaffold, seed: int, indexed: bool = True) -> None:
+        folder.mkdir(parents=True)
+        self._chosen = random.Random(seed)
+        files = [file.spec() for file in played.schema.files]
+        self.memory = Memory(
+            folder / MEMORY, files, played.schema.limits.for_memory(), initial=played.initial, replace=True
+        )
+        self.writer = trace.TraceWriter(folder / STEPS, self.memory if indexed else None, played.identity)
+        self._action = "Noop"
+
+    def record(self, step: int) -> StepRecord:
+        """The next step; memory is changed as it says."""
+        seen = observation(self._chosen)
+        listing = "\n".join(f"- {name}: {lines} lines, {size} bytes" for name, lines, size in self.memory.listing())
+
+        def turn(phase: str, prompt: Prompt, ops: list[Op], text: str) -> Turn:
+            done = tuple(self._run(op) for op in ops)
+            return Turn("fixed", prompt, text, done, (), 2000, len(text) // 4, 1500, None, 0.1)
+
+        def asked(phase: str) -> Prompt:
+            return Prompt("", "observation", HEADS[phase].format(action=self._action, files=listing))
+
+        note = f"Step {step}, {self._action}: {seen}".replace("\n", " ")
+        log = turn("log", asked("log"), [Op("APPEND", ("map_notes.txt", note), (0, 500))], f"I note it. {note}")
+        search = [Op("SEARCH", ("map_notes.txt", query), (0, 40)) for query in self._chosen.sample(QUERIES, 2)]
+        consult = turn("plan", asked("plan"), search, "I look. " + " ".join(op.label for op in search))
+        self._action = self._chosen.choice(ACTIONS)
+        act = turn("plan", Prompt("", "results", "\nGo on."), [], f"<|ACTION|>{self._action}<|END|>")
+        self.memory.flush()
+        return StepRecord(
+            step, seen, (log,) if step else (), (consult, act), self._action, self._action, 0, False,
+            0.1, min(1.0, step / 1e6), {"collect_wood": 1 + step // 100}, False, False, (),
+            "You play a game. " * 100 if step == 0 else None,
+        )  # fmt: skip
+
+    def _run(self, op: Op) -> Executed:
+        result = self.memory.run(op)
+        return Executed(
+            op.name, op.args, op.span, op.label, result.text, result.ok, result.found, result.bytes_added,
+            result.duplicate, result.truncated,
+        )  # fmt: skip
+
+    def play(self, steps: int) -> None:
+        """Write so many steps."""
+        for step in range(steps):
+            self.writer.append(self.record(step))
+        self.writer.close()
+        self.memory.close()
+
+
+def make_run(name: str, seeds: int, steps: int) -> Path:
+    """A run of made-up episodes, unfinished: without ``episode.json``."""
+    played = scaffold.load("crafter/v0")
+    config = RunConfig(
+        name=name,
+        target="crafter",
+        created=runs.now(),
+        model=PlayedModel(name="fixed"),
+        scaffolds={
+            "crafter": PlayedScaffold(ref=played.ref, identity=played.identity, folder="scaffolds/crafter/v0")
+        },
+        tasks=(PlannedTask(task="Crafter", seeds=tuple(range(seeds)), steps=steps),),
+        versions=runs.versions(),
+    )
+    run = runs.create(config, {"crafter": played})
+    for job in run.jobs():
+        Episode(job.folder, played, job.seed).play(steps)
+    return run.folder
+
+
+def timed(what: Callable[[], object]) -> float:
+    """Seconds of one call."""
+    start = time.perf_counter()
+    what()
+    return time.perf_counter() - start
+
+
+def writer_overhead(folder: Path, steps: int) -> dict[str, float]:
+    """Microseconds that writing a record takes, without and with the index."""
+    played = scaffold.load("crafter/v0")
+    found = {}
+    episodes = {name: Episode(folder / name, played, 1, name == "with") for name in ("without", "with")}
+    times: dict[str, list[float]] = {name: [] for name in episodes}
+    for step in range(steps):
+        for name, episode in episodes.items():
+            record = episode.record(step)
+            times[name].append(timed(lambda: episode.writer.append(record)))  # noqa: B023 - called at once
+    for name, episode in episodes.items():
+        episode.writer.close()
+        found[name] = 1e6 * statistics.fmean(times[name])
+    return found
+
+
+def figures(steps: int, keep: Path | None) -> Iterator[tuple[str, str]]:
+    """What is measured, and the figure."""
+    folder = Path(tempfile.mkdtemp(prefix="trace-questions-"))
+    try:
+        import os
+
+        os.environ["AUTOMEM_RUNS"] = str(keep or folder)
+        if keep is None or not (keep / "long").exists():
+            seconds = timed(lambda: make_run("long", 1, steps))
+            yield f"made an episode of {steps} steps", f"{seconds:.1f} s"
+        episode = (keep or folder) / "long" / "episodes" / "Crafter" / "seed-0"
+        size = (episode / STEPS).stat().st_size
+        yield "trace, bytes a step", f"{size / steps:.0f}"
+        yield "index, bytes a step", f"{index.path_of(episode / STEPS).stat().st_size / steps:.1f}"
+        for what in ("first question", "next one"):
+            if what == "first question":
+                asked = trace.EpisodeTrace(episode)
+            for step in (steps - 1, steps - index.EVERY - 1, steps // 2, 10):
+                yield f"memory at step {step}, {what}", f"{timed(lambda: asked.memory(step)):.3f} s"  # noqa: B023
+                what = "next one"
+        overhead = writer_overhead(folder / "overhead", min(steps, 10_000))
+        for name, microseconds in overhead.items():
+            yield f"writing a record {name} the index", f"{microseconds:.1f} µs"
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--keep", type=Path, default=None, help="make the runs here, or use those that are here")
+    arguments = parser.parse_args()
+    for name, figure in figures(arguments.steps, arguments.keep):
+        print(f"{name:60}{figure:>12}", flush=True)
