@@ -84,15 +84,10 @@ def plan(request: Request) -> Plan:
         raise UserError("--resume needs the name of the run to go on with: add --run NAME (automem runs lists them)")
     tasks = _tasks(request)
     needed = list(dict.fromkeys(games.game_of(planned.task) for planned in tasks))
-    chosen = {game: scaffold.load(f"{game}/v0") for game in needed if request.scaffold is None}
-    if request.scaffold is not None:
-        given = scaffold.load(request.scaffold)
-        if given.game not in needed:
-            raise UserError(f"scaffold {given.ref} plays {given.game}, but {request.target} is {', '.join(needed)}")
-        chosen = {game: given if game == given.game else scaffold.load(f"{game}/v0") for game in needed}
-    name = request.name or runs.new_name(request.target, request.model.name)
+    name = runs.valid_name(request.name or runs.new_name(request.target, request.model.name))
+    chosen = _scaffolds(request, needed)
     config = RunConfig(
-        name=runs.valid_name(name),
+        name=name,
         target=request.target,
         created=runs.now(),
         model=request.model,
@@ -110,8 +105,9 @@ def plan(request: Request) -> Plan:
     if request.resume and runs.exists(name):
         _resumable(planned)
     else:
+        found = runs.all_runs()
         for version in chosen.values():
-            lineage.check_unchanged(version)
+            lineage.check_unchanged(version, found)
         runs.free_folder(name)
     return planned
 
@@ -194,12 +190,42 @@ def make_model(chosen: PlayedModel, processes: int) -> Model:
 def _same_scaffolds(run: Run, load: Callable[[Path], Scaffold]) -> None:
     """The copies in the run must still be what the run says it plays."""
     for played in run.config.scaffolds.values():
-        found = load(run.folder / played.folder)
-        if found.identity != played.identity:
-            raise UserError(
-                f"{run.folder / played.folder} was changed since the run began (identity {found.identity[:12]}, "
-                f"expected {played.identity[:12]}); restore it, or start a new run"
-            )
+        _unchanged(run, played, load(run.folder / played.folder))
+
+
+def _unchanged(run: Run, played: PlayedScaffold, found: Scaffold) -> Scaffold:
+    if found.identity != played.identity:
+        raise UserError(
+            f"{run.folder / played.folder} was changed since the run began (identity {found.identity[:12]}, "
+            f"expected {played.identity[:12]}); restore it, or start a new run"
+        )
+    return found
+
+
+def _scaffolds(request: Request, needed: list[str]) -> dict[str, Scaffold]:
+    """The scaffold of each game that is played; of a run that is resumed, its own copies."""
+    refs = {game: f"{game}/v0" for game in needed}
+    if request.scaffold is not None:
+        given = _loaded(request, request.scaffold)
+        if given.game not in needed:
+            raise UserError(f"scaffold {given.ref} plays {given.game}, but {request.target} is {', '.join(needed)}")
+        refs.pop(given.game)
+        others = {game: _loaded(request, ref) for game, ref in refs.items()}
+        return {game: given if game == given.game else others[game] for game in needed}
+    return {game: _loaded(request, ref) for game, ref in refs.items()}
+
+
+def _loaded(request: Request, ref: str) -> Scaffold:
+    """A version; of a run to be resumed that played one of this name, its own copy.
+
+    The version may have been changed since; what the run plays has not.
+    """
+    if request.resume and request.name is not None and runs.exists(request.name):
+        run = runs.load(request.name)
+        for played in run.config.scaffolds.values():
+            if played.ref == ref:
+                return _unchanged(run, played, scaffold.load(str(run.folder / played.folder)))
+    return scaffold.load(ref)
 
 
 def _tasks(request: Request) -> tuple[PlannedTask, ...]:

@@ -284,6 +284,5 @@ def test_a_changed_version_is_not_played_and_its_old_run_goes_on_with_its_own_co
     Path("runs/first/episodes/Crafter/seed-7/episode.json").unlink()
     assert evaluate("--scaffold", "crafter/a", "--run", "second") == 2
     assert not Path("runs/second").exists()
-    assert evaluate("--scaffold", "crafter/a", "--run", "first", "--resume") == 2
-    assert evaluate("--scaffold", "runs/first/scaffolds/crafter/a", "--run", "first", "--resume") == 0
+    assert evaluate("--scaffold", "crafter/a", "--run", "first", "--resume") == 0
     assert Path("runs/first/episodes/Crafter/seed-7/episode.json").is_file()
