@@ -60,8 +60,12 @@ class Play:
         self.look()
 
     @property
+    def env(self) -> Any:
+        return self.game._env
+
+    @property
     def player(self) -> Any:
-        return self.game._env.player
+        return self.env.player
 
     @property
     def step(self) -> Step:
@@ -80,7 +84,7 @@ class Play:
     def have(self, **items: int) -> Play:
         """Carry so much, or be in such a state, as from the start on."""
         self.player.inventory.update(items)
-        self.text = self.game._observe(self.game._env.semantic()).text
+        self.text = self.game._observe(self.env.semantic()).text
         self.hooks.reset("crafter", "Crafter")
         self.look()
         return self
@@ -88,12 +92,12 @@ class Play:
     def put(self, material: str, x: int, y: int) -> Play:
         """Change a cell, counted from the player, as from the start on."""
         px, py = self.player.pos
-        self.game._env.world[px + x, py + y] = material
+        self.env.world[px + x, py + y] = material
         return self.have()
 
     def bring(self, kind: str, x: int, y: int) -> Play:
         """Put a creature at a place, counted from the player, and remove all others."""
-        world = self.game._env.world
+        world = self.env.world
         for other in list(world.objects):
             if other is not self.player:
                 world.remove(other)
@@ -287,7 +291,7 @@ def test_sleep_is_for_the_tired_and_the_walled_in(game: Play) -> None:
 
 def test_a_hunter_in_view_is_named_when_one_would_sleep(game: Play) -> None:
     game.have(energy=3).play("Move West", "Move North", "Move East", "Move North", "Move West", "Move North")
-    world, place = game.game._env.world, game.player.pos + np.array((2, 0))
+    world, place = game.env.world, game.player.pos + np.array((2, 0))
     world[place] = "grass"
     world.add(objects.Zombie(world, place, game.player))
     game.play("Noop")
@@ -418,6 +422,22 @@ def test_notes_that_grew_long_and_files_that_are_not_pinned_are_told(game: Play)
     game.look()
     assert game.show["upkeep"] == "lessons.txt has 1501 bytes: condense it with WRITE."
     assert game.show["others"] == "There is also ideas.txt."
+
+
+def test_what_is_lost_with_the_object_is_taken_from_memory(game: Play) -> None:
+    """A process that is lost is replaced by one that starts in the middle of the episode."""
+    files = Folder({"now.txt": "Step 1 at -7,4 facing west; planted none; achieved collect_wood"})
+    game.put("tree", 0, 1).play("Do")
+    files.maintain(game)
+    goals = files.memory.read("goals.txt")
+    game.hooks.reset("crafter", "Crafter")
+    game.look()
+    assert game.show == {}, "nothing is better than a wrong place"
+    assert files.maintain(game) == []
+    game.play("Move West")
+    assert game.show["now"] == "You are at -8,4, facing west."
+    assert game.show["tech"].startswith("1/22 achievements.")
+    assert files.maintain(game) == [] and files.memory.read("goals.txt") == goals
 
 
 def test_near_finds_the_nearest_of_a_kind_with_the_way(game: Play) -> None:

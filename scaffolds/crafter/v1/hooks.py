@@ -53,6 +53,8 @@ GROUND = {"stone": (*WALKABLE, "water", "lava"), "table": WALKABLE, "furnace": W
 USELESS = ("sand", "path", "table", "furnace", "lava", "nothing")  # "Do" does nothing to it
 DEEDS = {"water": "collect_drink", "cow": "eat_cow", "plant": "eat_plant"}  # what "Do" on it achieves in the end
 DEEDS |= {"zombie": "defeat_zombie", "skeleton": "defeat_skeleton"}
+NEEDS = {"health": ("", "keep away from fights"), "energy": ("", "close yourself in and Sleep")}
+NEEDS |= {"drink": ("water", "no water known, look for one"), "food": ("cow", "no cow known, look for one")}
 THREATS = {"zombie": (3, "strike first, or wall it off"), "skeleton": (4, "stay out of its line, or strike")}
 THREATS |= {"arrow": (3, "step aside"), "lava": (2, "never step there")}  # mentioned when so near
 RIPE = 301  # steps until a plant is ripe, at least
@@ -119,10 +121,7 @@ def look(text: str) -> View:
 
 
 def moved(before: View, view: View, turned: bool, direction: str, known: bool) -> bool:
-    """Whether a move took a step, or only turned the player to what is in the way.
-
-    `turned`: the player faced another way before; `known`: the cell is known to be open.
-    """
+    """Whether a move took a step; `turned`: from another direction; `known`: the cell is known to be open."""
     if not turned:
         return before.ahead in WALKABLE
     if any(kind not in WALKABLE and sight == (1, direction) for kind, sight in before.sights.items()):
@@ -134,7 +133,6 @@ def moved(before: View, view: View, turned: bool, direction: str, known: bool) -
 
 
 def listed(items: dict[str, int]) -> str:
-    """``1 wood and 1 stone``."""
     return " and ".join(f"{count} {name.replace('_', ' ')}" for name, count in items.items())
 
 
@@ -155,23 +153,24 @@ class Hooks:
 
     def reset(self, game: str, task: str) -> None:
         self.view: View | None = None
-        self.x, self.y, self.facing = 0, 0, "south"
-        self.open: dict[Cell, bool] = {(0, 0): True}
+        self.x, self.y, self.facing, self.strayed = 0, 0, "south", False
+        self.open, self.plants = {(0, 0): True}, dict[Cell, int]()
         self.trail: deque[Cell] = deque(maxlen=CIRCLE)
-        self.plants: dict[Cell, int] = {}
         self.number, self.idle, self.fresh, self.outcome = 0, 0, 0, ""
         self.text, self.map = "", dict[Cell, str]()
-        self.goals, self.upkeep, self.others = " ".join(TREE), "", ""
+        self.upkeep, self.others = "", ""
         self.done, self.placed, self.questioned = dict[str, int](), dict[str, int](), dict[str, int]()
 
     def observe(self, step: Step) -> dict[str, str]:
         view = look(step.observation)
+        self.strayed = self.strayed or (self.view is None and step.number > 0)  # see _recover
         if self.view is not None and step.action is not None:
             self._follow(step.number, step.action, self.view, view)
         self.view, self.number = view, step.number
-        offsets = {offset: kind for kind in view.sights if (offset := view.offset(kind))} | {
-            COMPASS[self.facing]: view.ahead
-        }
+        if self.strayed:
+            return {}
+        offsets = {offset: kind for kind in view.sights if (offset := view.offset(kind))}
+        offsets[COMPASS[self.facing]] = view.ahead
         seen = {(self.x + x, self.y + y): kind for (x, y), kind in offsets.items() if kind not in CREATURES}
         for cell, kind in seen.items():
             if kind in WALKABLE:
@@ -183,7 +182,7 @@ class Hooks:
         return {
             "now": f"You are at {self.x},{self.y}, facing {self.facing}.{self.outcome}",
             "warnings": "\n".join(f"- {line}" for line in self._warnings(view)),
-            "tech": self._tech(view),
+            "tech": "" if view.sleeping else self._tech(view),
             "places": self._places(seen),
             "upkeep": self.upkeep,
             "others": self.others and f"There is also {self.others}.",
@@ -240,17 +239,12 @@ class Hooks:
 
     def _warnings(self, view: View) -> list[str]:
         lines = []
-        for name, remedy in (("health", ""), ("drink", "water"), ("food", "cow"), ("energy", "")):
+        for name, (remedy, advice) in NEEDS.items() if not view.sleeping else ():
             level = view.vitals.get(name, 9)
-            if level > 3 or view.sleeping:
-                continue
-            if not remedy:
-                what = "keep away from fights" if name == "health" else "close yourself in and Sleep"
-            elif remedy in view.sights:
-                what = view.told(remedy)
-            else:
-                what = "".join(self._nearest(remedy, 1)) or f"no {remedy} known, look for one"
-            lines.append(f"{name} {level}/9{', health falls' if level == 0 else ''}: {what}")
+            known = [view.told(remedy)] if remedy in view.sights else self._nearest(remedy, 1) if remedy else []
+            if level <= 3:
+                falling = ", health falls" if level == 0 and name != "health" else ""
+                lines.append(f"{name} {level}/9{falling}: {(known or [advice])[0]}")
         near = ((kind, advice) for kind, (most, advice) in THREATS.items() if view.steps(kind) <= most)
         lines += [f"{view.told(kind)}: {advice}" for kind, advice in near]
         hour, still = self.number % DAY, self.number - self.fresh
@@ -296,20 +290,20 @@ class Hooks:
                 wrong.append(f"{x},{y} is {'ground' if kind in WALKABLE else kind}")
             elif kind in LASTING and not noted and not (kind in COMMON and any(near)):
                 missing.append(f"{x},{y} {kind}")
-        texts = [f"Not on the map: {'; '.join(missing)}."] if missing else []
-        return " ".join([*texts, f"Wrong on the map: {'; '.join(wrong)}."] if wrong else texts)
+        parts = {"Not on the map": missing, "Wrong on the map": wrong}
+        return " ".join(f"{name}: {'; '.join(found)}." for name, found in parts.items() if found)
 
     def maintain(self, step: Step, memory: Memory) -> list[Operation]:
         self._read_map(memory)
+        if self.strayed:
+            self._recover(memory)
         files = memory.files()
         long = [file for file in files if file.bytes > NOTE_BYTES and file.name not in BOUNDED]
         self.upkeep = " ".join(f"{file.name} has {file.bytes} bytes: condense it with WRITE." for file in long)
         self.others = ", ".join(file.name for file in files if file.name not in PINNED)
-        operations = []
         goals = " ".join(name for name in TREE if name not in self.done) or "none"
-        if goals != self.goals:
-            self.goals = goals
-            operations.append(upsert("goals.txt", "open", goals))
+        current = f"open: {goals}" in memory.read("goals.txt").splitlines()
+        operations = [] if current else [upsert("goals.txt", "open", goals)]
         excess = len(self.text) - MAP_KEPT if len(self.text) > MAP_CHARS else 0
         plain = [(PLAIN.index(what), -self._steps(cell), cell) for cell, what in self.map.items() if what in PLAIN]
         for _, _, (x, y) in sorted(plain)[:90]:
@@ -317,6 +311,15 @@ class Hooks:
                 operations.append(delete("map.txt", f"{x},{y}"))
                 excess -= len(f"{x},{y}: {self.map[x, y]}\n")
         return operations
+
+    def _recover(self, memory: Memory) -> None:
+        """Take from memory what was known, after this object was made anew in the middle of an episode."""
+        place = re.search(r" at (-?\d+),(-?\d+) facing (north|south|west|east)", memory.read("now.txt"))
+        goals = re.search(r"^open: (.*)$", memory.read("goals.txt"), re.M)
+        if place and goals:
+            self.x, self.y, self.facing, self.strayed = int(place[1]), int(place[2]), place[3], False
+            self.done = {name: 0 for name in TREE if name not in goals[1].split()}
+            self.open = {(self.x, self.y): True}
 
     def _read_map(self, memory: Memory) -> None:
         text = memory.read("map.txt")
@@ -387,12 +390,10 @@ class Hooks:
         """What may happen to whoever falls asleep here."""
         if min(view.vitals.get("food", 9), view.vitals.get("drink", 9)) <= 1 < view.vitals.get("energy", 0):
             return "you would wake up starving, eat and drink first"
-        room, edge = {(self.x, self.y): True}, [(self.x, self.y)]
-        while edge and len(room) <= ROOM:
-            x, y = edge.pop()
+        room = [(self.x, self.y)]
+        for x, y in room:
             beside = [(x + dx, y + dy) for dx, dy in COMPASS.values()]
-            edge += [cell for cell in beside if cell in self.open and cell not in room]
-            room |= dict.fromkeys(edge, True)
+            room += [cell for cell in beside if cell in self.open and cell not in room and len(room) <= ROOM]
         near = " and ".join(view.told(kind) for kind in HUNTERS if view.steps(kind) <= 8)
         danger = f"you lie in the open{near and f' with {near}'}, a zombie hits a sleeper for 7: wall yourself in"
         return danger if len(room) > ROOM else None
