@@ -77,7 +77,7 @@ def _schema(read: SchemaRead, found: Contents) -> Iterator[Finding]:
     valid, positions = read.schema, read.positions
     if not read.wrong & {"ops", "files"}:
         yield from sense.operations(valid, positions, HOOKS in found.sources)
-    if not read.wrong & {"ops", "hooks"}:
+    if read.own_known and "hooks" not in read.wrong:
         yield from sense.own_operations(valid, positions, HOOKS in found.sources)
     if not read.wrong & {"limits", "files"}:
         yield from sense.files(valid, positions)
@@ -90,7 +90,7 @@ def _templates(read: SchemaRead, found: Contents) -> Iterator[Finding]:
     known = "hooks" not in read.wrong
     templates = Templates(found.below(PROMPTS), valid.limits.model_dump(), valid.hooks.shows, known=known)
     yield from templates.findings
-    yield from messages.findings(templates, valid, not read.wrong & {"ops", "hooks"})
+    yield from messages.findings(templates, valid, known="ops" not in read.wrong)
     for i, name in enumerate(valid.hooks.shows):
         if known and templates.shown is not None and name not in templates.shown:
             line = read.positions.line(("hooks", "shows", i))

@@ -14,11 +14,13 @@ def findings(text: str, read: SchemaRead) -> Iterator[Finding]:
     """What is wrong with the code, by line, and with what ``scaffold.toml`` says of it."""
     schema, positions = read.schema, read.positions
     own = frozenset(operation.name for operation in schema.ops.own)
-    if "ops" in read.wrong:
+    if not read.own_known:
         own = source.read(text).own  # what is declared is not known
     hooks = source.read(text, own)
     for problem in hooks.problems:
         message, _, do = problem.message.partition("; ")
+        if message.startswith("write "):
+            message, do = "its parameters are not those with which it is called", message
         yield error(HOOKS, problem.line, "hooks", message, do or "mend this line")
     if hooks.problems:
         return

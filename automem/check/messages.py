@@ -53,7 +53,7 @@ def findings(templates: Templates, schema: Schema, known: bool = True) -> Iterat
     Args:
         templates: the scaffold's templates.
         schema: its ``scaffold.toml``.
-        known: whether the schema's operations and texts are the scaffold's own, with no mistakes left out.
+        known: whether the schema's operations are the scaffold's own, with no mistakes left out.
     """
     rendered = []
     for name in templates.usable:
@@ -66,7 +66,7 @@ def findings(templates: Templates, schema: Schema, known: bool = True) -> Iterat
     yield from _shows(rendered, templates, schema)
     if known:
         yield from _reference(rendered, templates, schema)
-        yield from _tags(rendered, templates, schema)
+    yield from _tags(rendered, templates, schema, known)
 
 
 def _renderings(prompts: Prompts, name: str, templates: Templates, schema: Schema) -> Iterator[Rendered]:
@@ -186,12 +186,12 @@ def _reference(rendered: Sequence[Rendered], templates: Templates, schema: Schem
             yield error(f"{PROMPTS}system.j2", None, "operation-hidden", message, "show {{ operations }} as it is")
 
 
-def _tags(rendered: Sequence[Rendered], templates: Templates, schema: Schema) -> Iterator[Finding]:
+def _tags(rendered: Sequence[Rendered], templates: Templates, schema: Schema, known: bool) -> Iterator[Finding]:
     """Operations that a message tells the model to write, though they would not be run."""
     told = set()
     for one in rendered:
         for name in dict.fromkeys(TAG.findall(one.text)):
-            wrong = _cannot(name, one.phase, schema)
+            wrong = _cannot(name, one.phase, schema, known)
             if wrong is None or (one.name, one.phase, name) in told:
                 continue
             told.add((one.name, one.phase, name))
@@ -200,13 +200,17 @@ def _tags(rendered: Sequence[Rendered], templates: Templates, schema: Schema) ->
                 yield error(f"{PROMPTS}{file}", line, code, message, do)
 
 
-def _cannot(name: str, phase: str, schema: Schema) -> tuple[str, str, str] | None:
+def _cannot(name: str, phase: str, schema: Schema, known: bool) -> tuple[str, str, str] | None:
     """Why an operation cannot be used in a phase: code, message, what to do; None when it can."""
     if name == "END":
         return None
     own = {operation.name: operation.phase for operation in schema.ops.own}
     built_in = ops.OPERATIONS.get(name)
-    if name not in own and (built_in is None or (built_in.effect != "end" and name not in schema.ops.enabled)):
+    if (
+        known
+        and name not in own
+        and (built_in is None or (built_in.effect != "end" and name not in schema.ops.enabled))
+    ):
         message = f"it tells of <|{name}|>, which is no operation of this scaffold"
         return "operation-not-enabled", message, f"enable {name} in scaffold.toml, or leave it out here"
     when = own.get(name) or (built_in.phase if built_in else "both")

@@ -68,7 +68,8 @@ class SchemaRead:
 
     Attributes:
         schema: the checked contents; what is wrong in them is left out or stands at its default.
-        wrong: sections with mistakes; all of them when the file is not TOML.
+        wrong: sections with mistakes, and which key of them (``ops``, ``ops.enabled``); every section when the
+            file is not TOML.
         positions: where everything stands in the file.
         findings: what is wrong.
     """
@@ -77,6 +78,11 @@ class SchemaRead:
     wrong: frozenset[str]
     positions: Positions
     findings: tuple[Finding, ...]
+
+    @property
+    def own_known(self) -> bool:
+        """Whether the scaffold's own operations are those that it declares: no mistake in them was left out."""
+        return "ops.own" not in self.wrong and ("ops" not in self.wrong or "ops.enabled" in self.wrong)
 
 
 def read(text: str | None) -> SchemaRead:
@@ -102,7 +108,7 @@ def read(text: str | None) -> SchemaRead:
     told = list(_every_mistake(document, positions))
     places = {place for place, _ in told}
     others = [p for p in problems if p["type"] != "value_error" or tuple(p["loc"]) not in places]
-    wrong = {str(place[0]) for place in (*places, *(p["loc"] for p in others)) if place}
+    wrong = {".".join(map(str, p[:n])) for p in (*places, *(p["loc"] for p in others)) for n in (1, 2) if p}
     findings = [*(finding for _, finding in told), *(_finding(p, positions) for p in others)]
     return SchemaRead(schema, frozenset(wrong), positions, tuple(findings))
 

@@ -57,7 +57,8 @@ def test_all_mistakes_are_told_at_once(broken: Broken) -> None:
     broken.change(TOML, "log_turns = 5", "log_turns = 0").change(TOML, '"READ", "SEARCH"', '"REED", "SERCH"')
     broken.change(TOML, "{step}, {action}: {observation}", "{stepp}, {action}: {observations}")
     broken.change("prompts/plan.j2", "{{ observation }}", "{{ observations }}")
-    broken.write("hooks.py", "import os\nclass Hooks: pass\n")
+    broken.add("prompts/results.j2", "\n<|APPEND|>goals.txt|x<|END|>")
+    broken.write("hooks.py", "import os\nclass Hooks:\n    def op_X(self, args, memory): pass\n")
     told = {(finding.file, finding.line) for finding in broken.found() if finding.severity == "error"}
     messages = " ".join(finding.message for finding in broken.found())
     assert told == {
@@ -65,7 +66,9 @@ def test_all_mistakes_are_told_at_once(broken: Broken) -> None:
         (TOML, broken.line(TOML, "enabled")),
         (TOML, broken.line(TOML, "{stepp}")),
         ("prompts/plan.j2", 1),
+        ("prompts/results.j2", broken.line("prompts/results.j2", "APPEND")),
         ("hooks.py", 1),
+        ("hooks.py", 3),
     }
     for name in ("REED", "SERCH", "{stepp}", "{observations}"):
         assert name in messages
