@@ -360,7 +360,7 @@ class Hooks:
     def _pruned(self, memory: Memory) -> list[Operation]:
         """Of long files the newest lines, each once."""
         long = [file.name for file in memory.files() if file.lines > LONG and file.name in ("lessons.txt", "map.txt")]
-        lines = {name: list(dict.fromkeys(memory.read(name).split("\n"))) for name in long}
+        lines = {name: list(dict.fromkeys(memory.read(name).splitlines())) for name in long}
         return [write(name, "\n".join(lines[name][-KEPT_LINES:])) for name in long]
 
 

@@ -353,7 +353,7 @@ class Hooks:
         for file in memory.files():
             if file.lines <= LONG or file.name not in ("lessons.txt", "map.txt"):
                 continue
-            lines = list(dict.fromkeys(memory.read(file.name).split("\n")))
+            lines = list(dict.fromkeys(memory.read(file.name).splitlines()))
             if file.name == "map.txt":
                 here = f"Dlvl {self.view.level},"
                 lines = [line for line in lines if here in line or "stairs" in line]

@@ -1,0 +1,305 @@
+"""The reference revision of NetHack: what its code says of real screens, and what it asks of memory."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from automem import memory as folder
+from automem import scaffold, trace
+from automem.episode import STEPS, EpisodeJob, play
+from automem.game_pool import GamePool
+from automem.hooks import Again, File, Memory, Step
+from automem.models.scripted.model import Scripted
+from automem.ops import Op
+from automem.sandbox import Sandbox, SandboxConfig
+from games.nethack.actions import nethack_keys
+
+REF = "nethack/v1"
+SCREENS = {
+    name: "\n".join(lines) for name, lines in json.loads((Path(__file__).parent / "nethack.json").read_text()).items()
+}
+"""Observations of real games."""
+
+
+def _hooks() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("nethack_v1_hooks", scaffold.find(REF) / "hooks.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+HOOKS = _hooks()
+
+
+class Player:
+    """Hooks, and the memory folder of the scaffold beside them."""
+
+    def __init__(self, task: str = "NetHackChallenge-v0") -> None:
+        loaded = scaffold.load(REF)
+        self.folder = folder.Memory(None, [file.spec() for file in loaded.schema.files], initial=loaded.initial)
+        self.hooks = HOOKS.Hooks()
+        self.hooks.reset("nethack", task)
+        self.number = 0
+        self.history: tuple[str, ...] = ()
+
+    def see(self, text: str, action: str | None = None, raw: str | None = None) -> dict[str, str]:
+        """The texts that prompts show after an action led to this observation."""
+        self.history = (*self.history, action)[-16:] if action else self.history
+        self.step = Step(self.number, text, action, raw or action, self.history)
+        self.number += 1
+        return self.hooks.observe(self.step)
+
+    def check(self, action: str) -> Any:
+        return self.hooks.check_action(self.step, action)
+
+    def maintain(self) -> list[tuple[str, ...]]:
+        """What is asked of memory; it is carried out, and nothing of it may be refused."""
+        asked = self.hooks.maintain(self.step, Memory(self._ask))
+        for name, *arguments in asked:
+            result = self.folder.run(Op(name, tuple(arguments), (0, 0)))
+            assert result.ok, result.text
+        return asked
+
+    def _ask(self, question: str, *args: Any) -> Any:
+        if question == "files":
+            return [File(*entry) for entry in self.folder.listing()]
+        lines = self.folder.read(args[0]).split("\n") if args[0] in self.folder.snapshot() else []
+        if question == "search":
+            return [line for line in lines if args[1].casefold() in line.casefold()]
+        return "\n".join(lines) if question == "read" else lines[-args[1] :]
+
+
+@pytest.fixture
+def player() -> Player:
+    return Player()
+
+
+def changed(name: str, **replaced: str) -> str:
+    """A real screen with some of its text replaced."""
+    text = SCREENS[name]
+    for old, new in replaced.items():
+        old = {"message": "message:\n", "hp": "HP:14(15)"}[old]
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def test_the_map_is_read_for_every_direction(player: Player) -> None:
+    around = player.see(SCREENS["closed door"])["around"]
+    assert "closed door east" in around
+    assert "open north, south, west" in around
+    assert "northeast" not in around.split("\n")[0]  # a wall
+
+
+def test_a_monster_is_named_where_it_stands(player: Player) -> None:
+    assert "grid bug west" in player.see(SCREENS["monster beside"])["around"]
+
+
+def test_the_nearest_exits_are_told_with_steps_and_place(player: Player) -> None:
+    nearest = player.see(SCREENS["closed door"])["around"].split("\n")[1]
+    assert nearest.startswith("Nearest: ")
+    assert "closed door 1 steps east at 23,17, first east" in nearest
+    assert "unexplored exit" in nearest
+
+
+def test_stairs_in_view_are_told_once_they_are_seen(player: Player) -> None:
+    assert player.see(SCREENS["closed door"])["warnings"] == ""
+    assert player.see(SCREENS["stairs in view"], "west")["warnings"].startswith("! Stairs down at 54,6: 2 steps, ")
+
+
+def test_stairs_under_the_feet_are_remembered(player: Player) -> None:
+    unseen = player.see(SCREENS["on stairs"])["warnings"]
+    assert "use down" not in unseen  # nothing on this screen tells
+    again = Player()
+    again.see(SCREENS["stairs in view"])
+    assert again.see(SCREENS["on stairs"], "southwest")["warnings"] == "! You stand on the stairs down: use down."
+
+
+def test_little_strength_is_told_with_the_prayer_that_is_left(player: Player) -> None:
+    weak = changed("stairs in view", hp="HP:2(15)")
+    assert "HP 2 of 15: pray" in player.see(weak)["warnings"]
+    prayed = changed("stairs in view", hp="HP:2(15)", message="message:\nYou begin praying to Amaterasu.\n")
+    player.see(prayed, "y")
+    assert "pray" not in player.see(weak, "west")["warnings"]
+    assert isinstance(player.check("pray"), Again)
+    assert Player().see(SCREENS["stairs in view"])["warnings"].count("HP") == 0
+
+
+def test_going_to_and_fro_is_noticed(player: Player) -> None:
+    here, there = SCREENS["stairs in view"], SCREENS["on stairs"]
+    for i in range(3):
+        assert "to and fro" not in player.see((here, there)[i % 2], "west")["warnings"]
+    assert "to and fro between" in player.see(there, "west")["warnings"]
+
+
+def test_an_exit_that_is_never_reached_is_put_on_the_map(player: Player) -> None:
+    for i in range(8):
+        player.see((SCREENS["stairs in view"], SCREENS["on stairs"])[i % 2], "west")
+    missed = [op for op in player.maintain() if "exit not reached by step 7" in op[-1]]
+    assert len(missed) == 1 and missed[0][0] == "UPSERT_MAP"
+    assert missed[0][1] not in player.see(SCREENS["stairs in view"], "east")["around"]
+
+
+def test_an_action_without_effect_is_noticed_a_search_only_after_many(player: Player) -> None:
+    text = SCREENS["closed door"]
+    for _ in range(2):
+        assert player.see(text, "northeast")["warnings"] == ""
+    assert "northeast has changed nothing 2 times" in player.see(text, "northeast")["warnings"]
+    patient = Player()
+    for _ in range(12):
+        assert patient.see(text, "search")["warnings"] == ""
+    assert "search has changed nothing 12 times" in patient.see(text, "search")["warnings"]
+
+
+@pytest.mark.parametrize(
+    ("written", "played"),
+    [
+        ("eat d", "eat"),
+        ("apply a", "apply"),
+        ("zap b east", "zap"),
+        ("put on c", "puton"),
+        ("drink f", "quaff"),
+        ("kick west", "kick"),
+        ("open north", "open"),
+        ("go north", "north"),
+        ("move east", "east"),
+        ("Attack west.", "west"),
+        ("far east 3", "far east"),
+        ("run southwest", "far southwest"),
+        ("east x3", "east"),
+        ("3 north", "north"),
+        ("search 10 times", "search"),
+        ("pick up", "pickup"),
+        ("descend", "down"),
+    ],
+)
+def test_combined_commands_become_their_first_command(player: Player, written: str, played: str) -> None:
+    player.see(SCREENS["closed door"])
+    assert player.check(written) == played
+    assert played in nethack_keys()
+
+
+@pytest.mark.parametrize(
+    "written", ["eat", "move", "far east", "5", "n", "eat the food", "go to the stairs", "kick", ""]
+)
+def test_what_is_right_or_unclear_is_let_be(player: Player, written: str) -> None:
+    player.see(SCREENS["closed door"])
+    assert player.check(written) is None
+
+
+def test_the_letter_of_a_combined_command_is_told_when_the_game_asks(player: Player) -> None:
+    player.see(SCREENS["closed door"])
+    told = player.see(SCREENS["eat question"], "eat", "eat f")["warnings"]
+    assert told == "! You wrote 'eat f': answer the game with f."
+    assert player.check("eat f") == "f"
+    assert "asks for nothing" in Player().see(SCREENS["closed door"], "eat", "eat f")["warnings"]
+    assert Player().see(SCREENS["eat question"], "eat", "eat")["warnings"] == ""
+
+
+def test_the_direction_of_a_kick_answers_the_question(player: Player) -> None:
+    player.see(SCREENS["closed door"])
+    assert "answer the game with north" in player.see(SCREENS["kick question"], "kick", "kick north")["warnings"]
+    assert player.check("kick north") == "north"
+
+
+def test_leaving_the_dungeon_is_asked_again(player: Player) -> None:
+    text = SCREENS["closed door"]
+    player.see(text)
+    assert player.check("up") is None  # not on the stairs
+    onto = (
+        text.replace("|........@+", "|.........+")
+        .replace("|......<..|", "|......@..|")
+        .replace("(x=22, y=17)", "(x=20, y=18)")
+    )
+    player.see(onto, "southwest")
+    assert isinstance(player.check("up"), Again)
+
+
+def test_files_are_kept_when_something_changes_and_only_then(player: Player) -> None:
+    player.see(SCREENS["stairs in view"])
+    first = player.maintain()
+    assert [op[:2] for op in first if op[0] == "WRITE"] == [("WRITE", "status.txt"), ("WRITE", "inventory.txt")]
+    assert ("UPSERT_MAP", "54,6", "Dlvl 1, stairs down") in first
+    later = SCREENS["stairs in view"].replace("T:141", "T:142")
+    player.see(later, "search")
+    assert player.maintain() == []  # only a turn has passed
+    player.see(later.replace("HP:14(15)", "HP:9(15)"), "search")
+    assert [op[:2] for op in player.maintain()] == [("WRITE", "status.txt")]
+    assert "HP:9(15)" in player.folder.read("status.txt")
+
+
+def test_stairs_that_the_model_wrote_down_are_not_written_again(player: Player) -> None:
+    player.folder.run(Op("UPSERT_MAP", ("54,6", "Dlvl 1, stairs down"), (0, 0)))
+    player.see(SCREENS["stairs in view"])
+    assert not [op for op in player.maintain() if op[1] == "54,6"]
+
+
+def test_a_long_map_keeps_this_level_and_all_stairs(player: Player) -> None:
+    for i in range(70):
+        player.folder.run(Op("UPSERT_MAP", (f"{i},3", f"Dlvl {7 if i % 10 else 6}, been here"), (0, 0)))
+    player.folder.run(Op("UPSERT_MAP", ("70,4", "Dlvl 5, stairs down"), (0, 0)))
+    player.see(SCREENS["stairs in view"])
+    player.number = 1
+    player.see(SCREENS["stairs in view"], "search")
+    player.step = Step(20, player.step.observation, "search", "search", player.history)
+    player.maintain()
+    kept = player.folder.read("map.txt").splitlines()
+    assert len(kept) < 10 and "70,4: Dlvl 5, stairs down" in kept
+
+
+def test_way_tells_the_steps_to_a_place(player: Player) -> None:
+    player.see(SCREENS["stairs in view"])
+
+    def way(target: str) -> str:
+        return player.hooks.op_WAY((target,), None)
+
+    assert way(">").startswith("> at 54,6: 2 steps")
+    assert way("54,6").split(": ", 1)[1] == way(">").split(": ", 1)[1]
+    assert "no way" in way("1,1")
+    assert "WAY goes to" in way("the shop")
+    player.see(SCREENS["eat question"], "eat")
+    assert "answer the game first" in way("new")
+
+
+def test_nothing_is_told_while_the_game_asks(player: Player) -> None:
+    assert player.see(SCREENS["eat question"]) == {"around": "", "warnings": ""}
+    assert player.maintain() == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "message:\n", "map:\n@\n", "x" * 9000, "cursor:\nYourself a newt\n(x=999, y=21)\n\nmap:\n"]
+)
+def test_texts_of_another_shape_are_borne(player: Player, text: str) -> None:
+    player.see(text)
+    player.maintain()
+    player.check("eat d" + "a" * 5000)
+
+
+def test_an_episode_has_no_failing_hook(tmp_path: Path) -> None:
+    loaded = scaffold.load(REF)
+
+    async def run() -> None:
+        pool, sandbox = GamePool(1), Sandbox(SandboxConfig(call_seconds=20))
+        try:
+            job = EpisodeJob(tmp_path, "NetHackChallenge-v0", 1004, 60, loaded.folder)
+            await play(job, loaded, Scripted(), pool, None, sandbox)
+        finally:
+            pool.close()
+            await sandbox.close()
+
+    asyncio.run(run())
+    records, damage = trace.read(tmp_path / STEPS)
+    assert damage is None and len(records) > 20
+    assert not [event for record in records for event in record.hooks if event.kind == "error"]
+    assert any(record.maintained for record in records)
+    assert all("Around you: " in (record.plan[0].prompt.after or "") for record in records[:1])
