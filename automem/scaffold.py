@@ -32,6 +32,9 @@ from automem.schema import Schema
 LARGEST_FILE = 256 * 1024
 """Bytes of one scaffold file. Scaffolds are meant to be read by people."""
 
+LONGEST_LINE = 2000
+"""Bytes of a line of ``scaffold.toml``: a parser takes time for a key of thousands of parts."""
+
 _REFERENCE = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
 
@@ -151,7 +154,9 @@ def _read(folder: Path) -> dict[str, bytes]:
     sources = {}
     for path in sorted(folder.rglob("*")):
         relative = path.relative_to(folder)
-        if any(part.startswith(".") or part == "__pycache__" for part in relative.parts) or path.is_dir():
+        if any(part.startswith(".") or part == "__pycache__" for part in relative.parts):
+            continue
+        if path.is_dir() and not path.is_symlink():
             continue
         if path.is_symlink() or not path.is_file():
             raise ScaffoldError(f"{path}: a scaffold holds plain files only; replace the link by the file itself")
@@ -182,9 +187,12 @@ def _hooks(folder: Path, schema: Schema, sources: Mapping[str, bytes]) -> HookSo
 
 
 def _schema(path: Path, data: bytes) -> Schema:
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if len(line) > LONGEST_LINE:
+            raise ScaffoldError(f"{path}:{number}: longer than {LONGEST_LINE} bytes; break it up")
     try:
         document = tomllib.loads(data.decode("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise ScaffoldError(f"{path}: not valid TOML: {error}") from error
     try:
         return Schema.model_validate(document)

@@ -145,3 +145,20 @@ def test_text_that_is_not_utf8_is_told(folder: Path) -> None:
     (folder / "files" / "goals.txt").write_bytes(b"caf\xe9")
     with pytest.raises(ScaffoldError, match=r"goals\.txt: not UTF-8 text \(byte 3\)"):
         scaffold.load(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [(f"x = 1{'0' * 1990}9{chr(10)}y = 1{'0' * 5000}", ":2: longer"), (f"{'a.' * 20_000}b = 1", ":1: longer")],
+)
+def test_a_line_that_would_keep_the_parser_busy_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "scaffold.toml").write_text(text)
+    with pytest.raises(ScaffoldError, match=told):
+        scaffold.load(str(tmp_path))
+
+
+def test_a_link_to_a_folder_is_no_part_of_a_scaffold(tmp_path: Path) -> None:
+    shutil.copytree(scaffold.find("crafter/v0"), tmp_path / "child")
+    (tmp_path / "child" / "extra").symlink_to(tmp_path)
+    with pytest.raises(ScaffoldError, match="plain files only"):
+        scaffold.load(str(tmp_path / "child"))
