@@ -352,10 +352,13 @@ def test_a_plant_is_waited_for(game: Play) -> None:
     game.have(sapling=1).put("grass", 0, 1).play("Place Plant")
     assert "eat_plant at 0,1 from step 302 on if you stay near" in game.show["tech"].partition("Later")[2]
     assert game.reason("Do").startswith("no plant is ripe before step 302")
+    Folder({"map.txt": "0,1: plant since 1\n"}).maintain(game)
     game.number = 302
     game.look()
     assert "eat_plant at 0,1" in game.show["tech"].partition("Later")[0]
     assert game.check("Do") is None
+    Folder({"map.txt": "0,1: ground\n"}).maintain(game)
+    assert game.hooks.plants == {}, "what the model wrote counts"
 
 
 @pytest.mark.parametrize(
@@ -400,14 +403,14 @@ def test_goals_are_kept_current_and_the_models_plan_is_left_alone(game: Play) ->
 
 def test_a_long_map_loses_plain_entries_far_away_first(game: Play) -> None:
     far = {f"{x},20": "ground" for x in range(60)} | {f"{x},21": "stone" for x in range(60)}
-    near = {f"{x},9": "stone" for x in range(5)}
+    near = {f"{x},1": "stone" for x in range(5)}
     dear = {f"{x},30": "diamond, needs an iron pickaxe" for x in range(10)} | {f"{x},31": "water" for x in range(10)}
     files = Folder({"map.txt": "\n".join(f"{key}: {what}" for key, what in {**far, **near, **dear}.items())})
     assert all(operation[0] == "DELETE" for operation in files.maintain(game))
     left = files.memory.read("map.txt")
     assert len(left) <= HOOKS.MAP_KEPT
     assert "59,20: ground" not in left and "0,20: ground" in left, "the farthest goes first"
-    assert left.count(": stone") == 65 and left.count(": diamond") == left.count(": water") == 10
+    assert all(f"{key}: stone" in left for key in near) and left.count(": diamond") == left.count(": water") == 10
     assert files.maintain(game) == []
 
 

@@ -62,16 +62,15 @@ DAY, DUSK, NIGHT, DAWN = 300, 130, 150, 272  # steps of a day; when in it the ni
 IDLE, CIRCLE, STALE = 3, 10, 60  # steps without effect, to and fro, with nothing new, that are mentioned
 AGAIN = 4  # steps before the same action is questioned again
 ROOM = 6  # cells of a closed room: whoever can walk over more lies in the open
-PLAIN = ("ground", *WALKABLE, "stone", "tree")  # taken off a long map, in this order
+PLAIN, DEAR = ("ground", *WALKABLE, "stone", "tree"), 4  # taken off a long map, each kind 4 steps farther away
 MAP_CHARS, MAP_KEPT = 1950, 1700  # when the map is shortened, and to what: a prompt shows all of it
 NOTE_BYTES, BOUNDED = 1200, ("map.txt", "recent.txt")  # longer files ought to be condensed, but for these
 PINNED = ("goals.txt", "lessons.txt", "now.txt", *BOUNDED)
-MEANT = {
+MEANT = {  # first word of an action that the game does not have: the action that is meant
     **dict.fromkeys(("collect", "gather", "mine", "chop", "drink", "eat", "attack", "hit", "fight", "use"), "Do"),
     **{way: f"Move {way.title()}" for way in COMPASS}, "wait": "Noop", "nothing": "Noop", "rest": "Sleep",
     "up": "Move North", "down": "Move South", "left": "Move West", "right": "Move East",
 }  # fmt: skip
-"""First word of an action that the game does not have -> the action that is meant."""
 
 
 @dataclass(frozen=True)
@@ -305,8 +304,8 @@ class Hooks:
         current = f"open: {goals}" in memory.read("goals.txt").splitlines()
         operations = [] if current else [upsert("goals.txt", "open", goals)]
         excess = len(self.text) - MAP_KEPT if len(self.text) > MAP_CHARS else 0
-        plain = [(PLAIN.index(what), -self._steps(cell), cell) for cell, what in self.map.items() if what in PLAIN]
-        for _, _, (x, y) in sorted(plain)[:90]:
+        plain = [(DEAR * PLAIN.index(w) - self._steps(cell), cell) for cell, w in self.map.items() if w in PLAIN]
+        for _, (x, y) in sorted(plain)[:90]:
             if excess > 0:
                 operations.append(delete("map.txt", f"{x},{y}"))
                 excess -= len(f"{x},{y}: {self.map[x, y]}\n")
@@ -327,6 +326,7 @@ class Hooks:
             self.text = text
             found = re.findall(r"^(-?\d+),(-?\d+): ?(.*)$", text, re.M)
             self.map = {(int(x), int(y)): what for x, y, what in found}
+            self.plants = {c: n for c, n in self.plants.items() if self.map.get(c, "plant").startswith("plant")}
 
     def op_NEAR(self, args: tuple[str, ...], memory: Memory) -> str:
         self._read_map(memory)
