@@ -23,7 +23,8 @@ class SandboxConfig(BaseModel):
     memory_mb: Annotated[int, Field(ge=64, le=65_536)] = 256
     """MiB of address space of one episode's process."""
     processes: Annotated[int, Field(ge=0, le=64)] = 0
-    """Further processes and threads that the code may start."""
+    """Further processes and threads that the code may start. More than 0 needs bubblewrap, and another user than
+    root: nothing else counts them for each episode."""
     file_bytes: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     """Bytes of a file that the code may write. It finds no folder that it may write to anyway."""
     reply_bytes: Annotated[int, Field(ge=1_000, le=16_000_000)] = 256_000

@@ -104,6 +104,7 @@ class Process:
                 # Its answer would be taken for that of the next call.
                 self._lost = "was interrupted and ended"
                 self._start_ending()
+                self._connection.close()
                 raise
         raise CallFailed(_one_line(reply["error"]), lost=False)
 
@@ -200,10 +201,11 @@ class Process:
         raise _Unusable("it spoke without being asked")
 
     async def _lose(self, message: str | None) -> CallFailed:
-        """End the process; `message` says why, None: it ended by itself."""
+        """End the process, in the turn of a call; `message` says why, None: it ended by itself."""
         status = await self._end()
         if self._lost is None:
             self._lost = _one_line(message or ending(status))
+        self._connection.close()
         return CallFailed(self._lost, lost=True)
 
     async def _end(self) -> int | None:

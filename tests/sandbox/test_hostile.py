@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import platform
 import select
@@ -278,6 +279,22 @@ def test_a_process_that_does_not_listen_is_ended(place: Place) -> None:
                 await process.call("observe", [STEP], lambda question, args: "x" * 50_000_000, seconds=1.0)
         async with place.opened(source) as process:
             assert await process.call("op_A", [[]], lambda question, args: "x" * 5_000_000)
+
+    place.run(play())
+
+
+def test_lost_processes_leave_no_descriptor_behind(place: Place) -> None:
+    async def play() -> None:
+        before = len(os.listdir("/proc/self/fd"))
+        kept = []
+        for code in ("os._exit(0)", "say(b'xxxx'); wait()", "wait()", "pass"):
+            process = await place.sandbox.open(HOSTILE)
+            kept.append(process)
+            with contextlib.suppress(CallFailed):
+                await process.call("op_DO", [[code]], seconds=SHORT)
+        assert len(os.listdir("/proc/self/fd")) == before + 1
+        await kept[-1].close()
+        assert len(os.listdir("/proc/self/fd")) == before
 
     place.run(play())
 
