@@ -350,7 +350,7 @@ def test_the_night_is_told_before_it_comes(game: Play) -> None:
 
 def test_a_plant_is_waited_for(game: Play) -> None:
     game.have(sapling=1).put("grass", 0, 1).play("Place Plant")
-    assert "eat_plant at 0,1 from step 302 on if you stay near" in game.show["tech"].partition("Later")[2]
+    assert "eat_plant at 0,1 from step 302 on, if you stay near" in game.show["tech"].partition("Later")[2]
     assert game.reason("Do").startswith("no plant is ripe before step 302")
     Folder({"map.txt": "0,1: plant since 1\n"}).maintain(game)
     game.number = 302

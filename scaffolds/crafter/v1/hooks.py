@@ -62,8 +62,9 @@ DAY, DUSK, NIGHT, DAWN = 300, 130, 150, 272  # steps of a day; when in it the ni
 IDLE, CIRCLE, STALE = 3, 10, 60  # steps without effect, to and fro, with nothing new, that are mentioned
 AGAIN = 4  # steps before the same action is questioned again
 ROOM = 6  # cells of a closed room: whoever can walk over more lies in the open
-PLAIN, DEAR = ("ground", *WALKABLE, "stone", "tree"), 4  # taken off a long map, each kind 4 steps farther away
-MAP_CHARS, MAP_KEPT = 1950, 1700  # when the map is shortened, and to what: a prompt shows all of it
+PLAIN = {"ground": 0, "grass": 4, "sand": 8, "path": 12, "stone": 16, "tree": 20}
+"""What is taken off a long map, the farthest first; the dearer ones count as so many steps nearer."""
+MAP_CHARS, MAP_KEPT = 1950, 1700  # when it is shortened, and to what: a prompt shows all of it
 NOTE_BYTES, BOUNDED = 1200, ("map.txt", "recent.txt")  # longer files ought to be condensed, but for these
 PINNED = ("goals.txt", "lessons.txt", "now.txt", *BOUNDED)
 MEANT = {  # first word of an action that the game does not have: the action that is meant
@@ -157,7 +158,7 @@ class Hooks:
         self.trail: deque[Cell] = deque(maxlen=CIRCLE)
         self.number, self.idle, self.fresh, self.outcome = 0, 0, 0, ""
         self.text, self.map = "", dict[Cell, str]()
-        self.upkeep, self.others = "", ""
+        self.upkeep = self.others = ""
         self.done, self.placed, self.questioned = dict[str, int](), dict[str, int](), dict[str, int]()
 
     def observe(self, step: Step) -> dict[str, str]:
@@ -267,10 +268,8 @@ class Hooks:
                 continue
             if name == "eat_plant":
                 for (x, y), since in self.plants.items():
-                    ripe = since + RIPE
-                    (now if self.number >= ripe else later).append(
-                        f"eat_plant at {x},{y} from step {ripe} on if you stay near"
-                    )
+                    which = now if self.number >= since + RIPE else later
+                    which.append(f"eat_plant at {x},{y} from step {since + RIPE} on, if you stay near")
             elif lacks:
                 later += [f"{name} lacks {listed(lacks)}"] if len(later) < 3 else []
             else:
@@ -304,7 +303,7 @@ class Hooks:
         current = f"open: {goals}" in memory.read("goals.txt").splitlines()
         operations = [] if current else [upsert("goals.txt", "open", goals)]
         excess = len(self.text) - MAP_KEPT if len(self.text) > MAP_CHARS else 0
-        plain = [(DEAR * PLAIN.index(w) - self._steps(cell), cell) for cell, w in self.map.items() if w in PLAIN]
+        plain = [(PLAIN[what] - self._steps(c), c) for c, what in self.map.items() if excess and what in PLAIN]
         for _, (x, y) in sorted(plain)[:90]:
             if excess > 0:
                 operations.append(delete("map.txt", f"{x},{y}"))
@@ -364,9 +363,8 @@ class Hooks:
         if action == "Do":
             lacks = view.lacks(TREE.get(f"collect_{view.ahead}", ("", {}, ()))[1])
             if lacks or view.ahead in USELESS:
-                return (
-                    f"{view.ahead} takes a {' '.join(lacks).replace('_', ' ')}" if lacks else f"no use on {view.ahead}"
-                )
+                tool = " ".join(lacks).replace("_", " ")
+                return f"{view.ahead} takes a {tool}" if lacks else f"Do has no use on {view.ahead}"
             ripe = min(self.plants.values(), default=0) + RIPE
             return f"no plant is ripe before step {ripe}" if view.ahead == "plant" and self.number < ripe else None
         if action == "Sleep":
