@@ -184,6 +184,47 @@ def search(
         errors.print(Text(f"the first {limit} hits; --limit shows more"), soft_wrap=True)
 
 
+@trace_app.command(
+    "sql",
+    epilog='Example: [bold]automem trace sql first "select name, count(*) from ops group by name"[/bold]',
+    no_args_is_help=True,
+)
+def sql(
+    run: Annotated[
+        str | None,
+        typer.Argument(metavar="RUN", help="A run, or the folder of an episode.", autocompletion=complete_run),
+    ] = None,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="One SELECT, as DuckDB understands it.")] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="List the views and their columns.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object a row.")] = False,
+    rows: Annotated[int, typer.Option("--rows", metavar="N", min=1, help="Rows at most.")] = 1000,
+    seconds: Annotated[float, typer.Option("--seconds", metavar="S", min=0.1, help="How long it may take.")] = 60.0,
+) -> None:
+    """Answer a SELECT over episodes, steps, turns, ops and hook_events. Reads only."""
+    from automem.trace import query as asking
+    from automem.trace import show
+
+    if schema:
+        sys.stdout.write(asking.schema() + "\n")
+        return
+    if run is None or query is None:
+        raise UserError('name a run and a query, as in: automem trace sql RUN "select count(*) from steps"')
+    if as_csv and as_json:
+        raise UserError("--csv or --json, not both")
+    answer = asking.sql(_run(run), query, rows=rows, seconds=seconds)
+    if as_csv:
+        show.write_csv(answer, sys.stdout)
+    elif as_json:
+        show.write_json(answer, sys.stdout)
+    else:
+        _wide().print(show.rows(answer))
+    if answer.more:
+        errors.print(Text(f"the first {len(answer.rows)} rows; --rows shows more"), soft_wrap=True)
+    for damage in answer.damage:
+        errors.print(Text(f"! {damage}", style="yellow"), soft_wrap=True)
+
+
 def _run(name: str) -> RunTrace | EpisodeTrace:
     """What was named: a run, or the folder of one episode."""
     from automem.episode import STEPS

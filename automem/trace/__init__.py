@@ -13,6 +13,7 @@ from automem.trace.writer import LEVEL, TraceWriteFailed, TraceWriter
 
 if TYPE_CHECKING:
     from automem.trace.episode import EpisodeTrace
+    from automem.trace.query import sql
     from automem.trace.run import RunTrace
 
 __all__ = [
@@ -24,10 +25,11 @@ __all__ = [
     "TraceWriteFailed",
     "TraceWriter",
     "read",
+    "sql",
     "truncate",
 ]
 
-_QUESTIONS = {"EpisodeTrace": "automem.trace.episode", "RunTrace": "automem.trace.run"}
+_QUESTIONS = {"EpisodeTrace": "automem.trace.episode", "RunTrace": "automem.trace.run", "sql": "automem.trace.query"}
 
 
 def __getattr__(name: str) -> Any:

@@ -100,6 +100,17 @@ class EpisodeTrace:
         """Readable steps."""
         return len(self._opened.ends)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the trace that hold the readable steps."""
+        return self._opened.ends[-1] if len(self) else 0
+
+    def cuts(self, pieces: int) -> list[int]:
+        """Bytes at which it can be cut into about so many pieces of whole records; the last is `size`."""
+        ends = self._opened.ends
+        most = -(-len(ends) // pieces)
+        return [ends[min(first + most, len(ends)) - 1] for first in range(0, len(ends), most)]
+
     def step(self, number: int) -> StepRecord:
         """A step, from 0. Raises `NoSuchStep`."""
         return next(self.steps(number, number + 1))

@@ -5,8 +5,10 @@ Everything that a model or a game wrote is made safe to print, and nothing of it
 
 from __future__ import annotations
 
+import csv
+import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TextIO
 
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
@@ -17,6 +19,7 @@ from automem.metrics import Counts
 from automem.records import Executed, HookEvent, StepRecord, Turn
 from automem.tables import percent
 from automem.trace.diff import FileDiff
+from automem.trace.query import Answer
 from automem.trace.search import Hit
 from automem.trace.stats import EpisodeStats, RunStats
 from automem.vocabulary import one_line
@@ -247,6 +250,38 @@ def _operations(columns: Mapping[str, Mapping[str, Any]]) -> Table:
     for op in names:
         table.add_row(Text(printable(op, 60)), *(str(t["operations"].get(op, 0)) for t in columns.values()))
     return table
+
+
+def rows(answer: Answer) -> Table:
+    """The rows of a query, every value on one line."""
+    table = _table("")
+    numbers = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
+    for name, kind in zip(answer.columns, answer.types, strict=True):
+        right = not kind.endswith("]") and any(word in kind.split("(")[0] for word in numbers)
+        table.add_column(Text(printable(name, 100)), justify="right" if right else "left", overflow="fold")
+    for row in answer.rows:
+        table.add_row(*(Text(printable(_cell(value), 500)) for value in row))
+    return table
+
+
+def write_csv(answer: Answer, file: TextIO) -> None:
+    """The rows as CSV, texts made safe to print."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([clean(name) for name in answer.columns])
+    for row in answer.rows:
+        writer.writerow(["" if value is None else clean(_cell(value)) for value in row])
+
+
+def write_json(answer: Answer, file: TextIO) -> None:
+    """The rows as JSON, an object a line."""
+    for row in answer.rows:
+        file.write(json.dumps(dict(zip(answer.columns, row, strict=True))) + "\n")
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _table(title: str) -> Table:

@@ -69,7 +69,8 @@ def so_far(episode: EpisodeTrace, steps_limit: int = 0) -> EpisodeResult:
 
     What the last action led to is not in the trace; so the last step counts as one that changed something.
     """
-    behaviour, reached, reward = Behaviour(), {}, 0.0
+    behaviour, reward = Behaviour(), 0.0
+    reached: dict[str, int] = {}
     before = None
     model = ""
     for record in episode.steps() if len(episode) else ():
