@@ -2,9 +2,8 @@
 
     python landlock_exec.py SETTINGS PROGRAM [ARGUMENT ...]
 
-SETTINGS is JSON: ``read``, the files and folders that stay readable, ``list``, folders of which the
-names can be listed, and ``environment``. It runs in our own Python, where the package `landlock` is
-installed; the program that follows sees none of it.
+SETTINGS is JSON: what `automem.sandbox.view.readable` gives, and ``environment``. This runs in our
+own Python, where the package `landlock` is installed; the program that follows sees none of it.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from landlock import FSAccess, Ruleset, landlock_abi_version  # type: ignore[import-untyped]
@@ -42,13 +42,20 @@ def main() -> None:
     settings = json.loads(sys.argv[1])
     get_prctl()(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     rules = Ruleset()
-    for path in settings["read"]:
-        folder = FSAccess.READ_DIR if Path(path).is_dir() else FSAccess(0)
+    for path in (*map(Path, settings["read"]), *libraries(settings["libraries"])):
+        folder = FSAccess.READ_DIR if path.is_dir() else FSAccess(0)
         rules.allow(path, rules=FSAccess.READ_FILE | FSAccess.EXECUTE | folder)
     rules.allow(*settings["list"], rules=FSAccess.READ_DIR)
     rules.apply()
     beyond_files()
     os.execve(sys.argv[2], sys.argv[2:], settings["environment"])
+
+
+def libraries(folders: list[str]) -> Iterator[Path]:
+    """The shared libraries in folders."""
+    for entry in (entry for folder in folders for entry in Path(folder).iterdir()):
+        if ".so" in entry.name and entry.is_file():
+            yield entry
 
 
 def beyond_files() -> None:

@@ -253,8 +253,7 @@ def command(mode: Mode) -> tuple[list[str], dict[str, str]]:
     environment = view.plain_environment()
     if mode == "unsafe":
         return program, environment
-    read, listed = view.readable()
-    given = json.dumps({"read": read, "list": listed, "environment": environment})
+    given = json.dumps(view.readable() | {"environment": environment})
     package = importlib.util.find_spec("landlock")
     if package is None or package.origin is None:
         raise ParentGone("the package landlock is not installed")

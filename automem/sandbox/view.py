@@ -85,18 +85,23 @@ def bubblewrap(program: str) -> list[str]:
     return [*command, "--", str(executable)]
 
 
-def readable() -> tuple[list[str], list[str]]:
-    """The same for Landlock: files and folders that can be read with all that is in them, and folders of
-    which only the names can be listed. Where packages are is listed at most."""
+def readable() -> dict[str, list[str]]:
+    """The same for Landlock, which allows files, and folders with all that is in them.
+
+    Returns:
+        ``read``: what can be read. ``libraries``: folders of which the shared libraries can be read;
+        there may be too many of them to name here. ``list``: folders of which the names can be seen.
+    """
     python = interpreter()
-    allowed = {python.executable}
-    for folder in map(Path, LIBRARIES):
-        for part in _libraries(folder):
-            allowed.update(entry for entry in part.iterdir() if not entry.name.startswith("python"))
+    folders = [part for folder in map(Path, LIBRARIES) for part in _libraries(folder)]
     if python.libraries is not None:
-        allowed.update(entry for entry in python.libraries.iterdir() if entry.is_file() and ".so" in entry.name)
-    allowed.update(entry for entry in python.stdlib.iterdir() if entry.name not in PACKAGES)
-    return sorted({str(path.resolve()) for path in allowed if path.exists()}), [str(python.stdlib)]
+        folders.append(python.libraries)
+    files = [python.executable, *(entry for entry in python.stdlib.iterdir() if entry.name not in PACKAGES)]
+    return {
+        "read": sorted({str(path.resolve()) for path in files if path.exists()}),
+        "libraries": sorted({str(folder.resolve()) for folder in folders}),
+        "list": [str(python.stdlib)],
+    }
 
 
 def plain_environment() -> dict[str, str]:
