@@ -23,7 +23,7 @@ from automem.errors import UserError
 from automem.memory import Memory
 from automem.records import StepRecord, from_json
 from automem.scaffold import Scaffold
-from automem.trace import folder, index
+from automem.trace import brief, folder, index
 from automem.trace.diff import FileDiff, between
 from automem.trace.frames import Damage, Frames, parsed, unpacked
 from automem.trace.index import EVERY, SPARSEST, Builder, Index
@@ -44,11 +44,13 @@ class _Opened:
         ends: byte at which each readable record ends.
         index: its checkpoints.
         damage: why reading stops, if it does.
+        tail: the records that the index does not know, in brief.
     """
 
     ends: array[int]
     index: Index
     damage: Damage | None
+    tail: list[bytes]
 
 
 class EpisodeTrace:
@@ -110,6 +112,12 @@ class EpisodeTrace:
         ends = self._opened.ends
         most = -(-len(ends) // pieces)
         return [ends[min(first + most, len(ends)) - 1] for first in range(0, len(ends), most)]
+
+    def briefs(self) -> list[bytes]:
+        """The readable records in brief (`automem.trace.brief`), as zstd frames of lines of JSON, in order."""
+        opened = self._opened
+        tail = [zstandard.ZstdCompressor().compress(b"".join(opened.tail))] if opened.tail else []
+        return [*opened.index.briefs(), *tail]
 
     def step(self, number: int) -> StepRecord:
         """A step, from 0. Raises `NoSuchStep`."""
@@ -207,14 +215,18 @@ class EpisodeTrace:
 
     def _with_tail(self, found: Index) -> _Opened:
         """The records that the index knows, and those after it."""
-        ends = array("Q", (end for block in found.blocks for end in block.ends))
+        ends = array("Q")
+        for block in found.blocks:
+            ends.extend(block.ends)
+        tail: list[bytes] = []
         frames = Frames(self.path, found.end, found.records)
         for data in frames:
             record = parsed(self.path, len(ends), frames.start, data)
             if isinstance(record, Damage):
-                return _Opened(ends, found, record)
+                return _Opened(ends, found, record, tail)
             ends.append(frames.end)
-        return _Opened(ends, found, frames.damage)
+            tail.append(brief.line(record))
+        return _Opened(ends, found, frames.damage, tail)
 
     def _made_anew(self, scaffold: Scaffold | None) -> _Opened:
         """Everything from the trace alone; the index is kept for the next time if that is possible."""
@@ -238,12 +250,12 @@ class EpisodeTrace:
                         made.add(rest)
                     builder = _builder(None, scaffold, made)
             ends.append(frames.end)
-            if block := builder.add(frames.packed):
+            if block := builder.add(frames.packed, record):
                 made.add(block)
         if block := builder.rest():
             made.add(block)
         self._keep(made)
-        return _Opened(ends, made, damage or frames.damage)
+        return _Opened(ends, made, damage or frames.damage, [])
 
     def _keep(self, made: Index) -> None:
         """Write the index down, unless somebody may be playing the episode."""

@@ -5,9 +5,10 @@ one that does not fit its trace is not used. `TraceWriter` adds to it as an epis
 `automem.trace.episode` makes it anew where it is missing.
 
 The file is a chain of blocks, each about some thousand records. A block says where they lie, carries
-the SHA-256 of their bytes, and so belongs to this trace and no other; it may hold a checkpoint of the
-memory folder as it stood at its last record. A checkpoint stores only what was added to a file since
-the checkpoint before, if the file merely grew; so its size does not grow with the episode.
+the SHA-256 of their bytes, and so belongs to this trace and no other. It holds the records in brief
+(`automem.trace.brief`), and it may hold a checkpoint of the memory folder as it stood at its last record.
+A checkpoint stores only what was added to a file since the checkpoint before, if the file merely grew; so
+its size does not grow with the episode.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import contextlib
 import hashlib
 import os
 import struct
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -26,7 +28,9 @@ from typing import Any
 import orjson
 import zstandard
 
-from automem.trace.frames import Frames
+from automem.records import StepRecord
+from automem.trace import brief
+from automem.trace.frames import Damage, Frames, parsed
 
 EVERY = 1000
 """Records of a block."""
@@ -72,7 +76,9 @@ class Block:
         sha: SHA-256 of their bytes.
         scaffold: identity of the scaffold that was played.
         files: the checkpoint at the last of them, or None.
-        content: where in the index the checkpoint's contents begin.
+        content: where in the index its contents begin: first the records in brief, a zstd frame, then those
+            of the checkpoint.
+        brief: bytes of that frame.
         after: where in the index the block ends.
         digest: of the chain up to this block.
     """
@@ -84,6 +90,7 @@ class Block:
     scaffold: str
     files: Mapping[str, Held] | None
     content: int
+    brief: int
     after: int
     digest: bytes
 
@@ -154,12 +161,16 @@ class Index:
     def _rest(self, number: int, name: str) -> bytes:
         block = self.blocks[number]
         assert block.files is not None
-        start = block.content
+        start = block.content + block.brief
         for other, held in block.files.items():
             if other == name:
                 return zstandard.ZstdDecompressor().decompress(self.data[start : start + held.packed])
             start += held.packed
         raise KeyError(name)
+
+    def briefs(self) -> list[bytes]:
+        """The records in brief, a zstd frame of lines of JSON for each block."""
+        return [self.data[block.content : block.content + block.brief] for block in self.blocks]
 
     def add(self, block: bytes) -> None:
         """Take in a block that was just made."""
@@ -222,14 +233,26 @@ def _block(data: bytes, at: int, before: Index) -> Block | None:
             return None
         if zstandard.frame_content_size(header) > _LARGEST_HEADER:
             return None
-        said = orjson.loads(zstandard.ZstdDecompressor().decompress(header))
-        if said["first"] != before.records or said["start"] != before.end or not said["lengths"]:
+        said, _, packed = zstandard.ZstdDecompressor().decompress(header).partition(b"\n")
+        said = orjson.loads(said)
+        if said["first"] != before.records or said["start"] != before.end:
             return None
-        ends = [before.end + length for length in accumulate(said["lengths"])]
+        ends = array("Q", accumulate(array("I", packed), initial=before.end))[1:]
         files = said["files"]
         held = None if files is None else {name: Held(*values) for name, values in files.items()}
-        return Block(said["first"], ends, said["start"], said["sha"], said["scaffold"], held, content, after, digest)
-    except (struct.error, zstandard.ZstdError, orjson.JSONDecodeError, KeyError, TypeError):
+        return Block(
+            said["first"],
+            ends,
+            said["start"],
+            said["sha"],
+            said["scaffold"],
+            held,
+            content,
+            said["brief"],
+            after,
+            digest,
+        )
+    except (struct.error, zstandard.ZstdError, ValueError, KeyError, TypeError):
         return None
 
 
@@ -264,18 +287,19 @@ class Builder:
         self._begin()
 
     def _begin(self) -> None:
-        self._lengths: list[int] = []
+        self._lengths = array("I")
         self._sha = hashlib.sha256()
+        self._brief: list[bytes] = []
 
-    def passed(self, frame: bytes) -> None:
-        """A record, packed, at which no checkpoint can be taken."""
+    def passed(self, frame: bytes, record: StepRecord) -> None:
+        """A record, packed and unpacked, at which no checkpoint can be taken."""
         self._lengths.append(len(frame))
         self._sha.update(frame)
+        self._brief.append(brief.line(record))
 
-    def add(self, frame: bytes) -> bytes:
-        """A record, packed. Returns a block when it is time for one, else nothing."""
-        self._lengths.append(len(frame))
-        self._sha.update(frame)
+    def add(self, frame: bytes, record: StepRecord) -> bytes:
+        """A record. Returns a block when it is time for one, else nothing."""
+        self.passed(frame, record)
         return self._block(self._snapshot) if len(self._lengths) >= EVERY else b""
 
     def rest(self) -> bytes:
@@ -292,15 +316,18 @@ class Builder:
             files, content = self._checkpoint(snapshot())
             self._blocks_since = self._bytes_since = 0
             self._cost = len(content)
+        compressor = zstandard.ZstdCompressor(level=3)
+        packed = compressor.compress(b"".join(self._brief))
+        content = packed + content
         said = {
             "first": self._first,
             "start": self._start,
             "sha": self._sha.hexdigest(),
             "scaffold": self._scaffold,
-            "lengths": self._lengths,
+            "brief": len(packed),
             "files": files,
         }
-        header = zstandard.ZstdCompressor(level=3, write_checksum=True).compress(orjson.dumps(said))
+        header = compressor.compress(orjson.dumps(said) + b"\n" + self._lengths.tobytes())
         self._digest = _digest(self._digest, header + content)
         self._first += len(self._lengths)
         self._start += length
@@ -357,16 +384,19 @@ class IndexWriter:
         try:
             os.ftruncate(file, index.size)
             frames = Frames(trace, index.end, index.records)
-            for _ in frames:
-                writer._builder.passed(frames.packed)
+            for number, data in enumerate(frames, index.records):
+                record = parsed(trace, number, frames.start, data)
+                if isinstance(record, Damage):
+                    break
+                writer._builder.passed(frames.packed, record)
         except OSError:
             writer._give_up()
         return writer
 
-    def add(self, frame: bytes) -> None:
+    def add(self, frame: bytes, record: StepRecord) -> None:
         """A record was written. The memory folder must stand as it did when its PLAN began."""
         if self._file >= 0:
-            self._write(self._builder.add(frame))
+            self._write(self._builder.add(frame, record))
 
     def close(self) -> None:
         """Write down what is not yet. Safe to call twice."""

@@ -11,9 +11,10 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from automem.metrics import Counts, rates
 from automem.runs import Run
 from automem.trace import views
 from automem.trace.episode import EpisodeTrace, run_of
+from automem.trace.frames import LARGEST
 from automem.trace.run import RunTrace
 
 ROWS = 1000
@@ -36,12 +38,18 @@ CHARACTERS = 8 * 2**20
 CELL = 20_000
 """Characters of one text in an answer."""
 
+LINES = (16 * 2**20, LARGEST)
+"""Bytes that a line of a trace may have, at first and if one proves to be longer."""
+
 PIECE = 8 * 2**20
 """Bytes of a trace that are worth a thread."""
 
 _CHILD = Path(__file__).with_name("query_process.py")
 
 Asked: TypeAlias = RunTrace | EpisodeTrace | Run | str | Path
+
+Named: TypeAlias = tuple[str, EpisodeTrace]
+"""An episode and the name of its run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +85,47 @@ def sql(asked: Asked | Sequence[Asked], query: str, *, rows: int = ROWS, seconds
     if rows < 1:
         raise UserError(f"{rows} rows: ask for at least one")
     episodes = [episode for one in _each(asked) for episode in one]
-    with _readable([episode for _, episode in episodes]) as pieces:
-        files = [
-            (path, run, episode.task, episode.seed)
-            for (run, episode), paths in zip(episodes, pieces, strict=True)
-            for path in paths
-        ]
-        request = {
-            "query": query,
-            "rows": rows,
-            "bytes": BYTES,
-            "characters": CHARACTERS,
-            "cell": CELL,
-            "traces": [path for path, *_ in files],
-            "files": files,
-            "episodes_table": views.episodes_table(),
-            "episodes": [_row(run, episode) for run, episode in episodes],
-            "views": views.over([path for path, *_ in files]),
-        }
-        answer = _run(request, seconds)
+    until = time.monotonic() + seconds
+    brief, longest = "try" not in query.lower(), LINES[0]  # TRY would hide that a text is missing
+    while True:
+        with tempfile.TemporaryDirectory(prefix="automem-sql-") as folder:
+            pieces = _in_brief(episodes, Path(folder)) if brief else _whole(episodes, Path(folder))
+            request = _request(query, rows, episodes, pieces, brief, longest)
+            answer = _run(request, until - time.monotonic(), seconds)
+        if answer.get("full") and brief:
+            brief = False
+        elif answer.get("longer") and longest < LINES[1]:
+            longest = LINES[1]
+        else:
+            break
+    if "error" in answer:
+        raise UserError(f"the query was not run: {answer['error']}")
     damage = tuple(str(episode.damage) for _, episode in episodes if episode.damage is not None)
     found = tuple(tuple(row) for row in answer["rows"])
     return Answer(tuple(answer["columns"]), tuple(answer["types"]), found, answer["more"], damage)
+
+
+def _request(
+    query: str, rows: int, episodes: list[Named], pieces: list[list[Path]], brief: bool, longest: int
+) -> dict[str, Any]:
+    files = [
+        (str(path.resolve()), run, episode.task, episode.seed)
+        for (run, episode), paths in zip(episodes, pieces, strict=True)
+        for path in paths
+    ]
+    return {
+        "query": query,
+        "rows": rows,
+        "bytes": BYTES,
+        "characters": CHARACTERS,
+        "cell": CELL,
+        "not_brief": views.NOT_BRIEF,
+        "traces": [path for path, *_ in files],
+        "files": files,
+        "episodes_table": views.episodes_table(),
+        "episodes": [_row(run, episode) for run, episode in episodes],
+        "views": views.over([path for path, *_ in files], brief, longest),
+    }
 
 
 def schema() -> str:
@@ -113,7 +140,7 @@ def schema() -> str:
     return "\n".join(lines[:-1])
 
 
-def _each(asked: Asked | Sequence[Asked]) -> Iterator[list[tuple[str, EpisodeTrace]]]:
+def _each(asked: Asked | Sequence[Asked]) -> Iterator[list[Named]]:
     """The episodes of everything that was named, with their run's name."""
     several = [asked] if isinstance(asked, RunTrace | EpisodeTrace | Run | str | Path) else asked
     for one in several:
@@ -125,34 +152,49 @@ def _each(asked: Asked | Sequence[Asked]) -> Iterator[list[tuple[str, EpisodeTra
             yield [(runs.run.config.name, episode) for episode in runs.episodes]
 
 
-@contextmanager
-def _readable(episodes: list[EpisodeTrace]) -> Iterator[list[list[str]]]:
+def _threads(episodes: list[Named]) -> int:
+    """In how many pieces an episode should come, so that all processors have something to unpack."""
+    return max(1, min(8, os.cpu_count() or 1) // max(1, len(episodes)))
+
+
+def _in_brief(episodes: list[Named], folder: Path) -> list[list[Path]]:
+    """For each episode the files that hold its readable steps in brief."""
+    found = []
+    for number, (_, episode) in enumerate(episodes):
+        frames = episode.briefs()
+        most = -(-len(frames) // _threads(episodes)) or 1
+        parts = [frames[first : first + most] for first in range(0, len(frames), most)]
+        paths = [folder / f"{number}-{piece}.jsonl.zst" for piece in range(len(parts))]
+        for path, part in zip(paths, parts, strict=True):
+            path.write_bytes(b"".join(part))
+        found.append(paths)
+    return found
+
+
+def _whole(episodes: list[Named], folder: Path) -> list[list[Path]]:
     """For each episode the files that hold its readable steps.
 
     Usually that is the trace itself. A damaged or unfinished one is copied as far as it is whole; and a few
     large ones are copied in pieces, which several threads can unpack at once.
     """
-    threads = min(8, os.cpu_count() or 1)
-    with tempfile.TemporaryDirectory(prefix="automem-sql-") as folder:
-        found: list[list[str]] = []
-        for number, episode in enumerate(episodes):
-            size = episode.size
-            split = min(size // PIECE, threads // len(episodes)) if len(episodes) < threads else 0
-            if not size:
-                found.append([])
-            elif episode.result is not None and episode.damage is None and split < 2:
-                found.append([str(episode.path.resolve())])
-            else:
-                ends = episode.cuts(max(1, split))
-                paths = [str(Path(folder, f"{number}-{piece}.jsonl.zst").resolve()) for piece in range(len(ends))]
-                for path, (start, end) in zip(paths, zip([0, *ends], ends, strict=False), strict=True):
-                    _copy(episode.path, path, start, end)
-                found.append(paths)
-        yield found
+    found: list[list[Path]] = []
+    for number, (_, episode) in enumerate(episodes):
+        pieces = min(_threads(episodes), episode.size // PIECE)
+        if not episode.size:
+            found.append([])
+        elif episode.result is not None and episode.damage is None and pieces < 2:
+            found.append([episode.path])
+        else:
+            ends = episode.cuts(max(1, pieces))
+            paths = [folder / f"{number}-{piece}.jsonl.zst" for piece in range(len(ends))]
+            for path, (start, end) in zip(paths, pairwise([0, *ends]), strict=True):
+                _copy(episode.path, path, start, end)
+            found.append(paths)
+    return found
 
 
-def _copy(source: Path, target: str, start: int, end: int) -> None:
-    with source.open("rb") as read, Path(target).open("wb") as written:
+def _copy(source: Path, target: Path, start: int, end: int) -> None:
+    with source.open("rb") as read, target.open("wb") as written:
         read.seek(start)
         left = end - start
         while left > 0 and (data := read.read(min(left, PIECE))):
@@ -180,7 +222,8 @@ def _row(run: str, episode: EpisodeTrace) -> list[Any]:
     return [values.get(column.name) for column in views.EPISODES.columns]
 
 
-def _run(request: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _run(request: dict[str, Any], left: float, seconds: float) -> dict[str, Any]:
+    """The answer of the process, of which only so many of the seconds are left."""
     child = subprocess.Popen(
         [sys.executable, "-I", str(_CHILD)],
         stdin=subprocess.PIPE,
@@ -190,7 +233,7 @@ def _run(request: dict[str, Any], seconds: float) -> dict[str, Any]:
         start_new_session=True,
     )
     try:
-        said, _ = child.communicate(json.dumps(request).encode(), timeout=seconds)
+        said, _ = child.communicate(json.dumps(request).encode(), timeout=max(0.1, left))
     except subprocess.TimeoutExpired as error:
         raise UserError(f"the query was stopped after {seconds:g} s; ask for less, or of fewer episodes") from error
     finally:
@@ -201,6 +244,4 @@ def _run(request: dict[str, Any], seconds: float) -> dict[str, Any]:
     answer = json.loads(said)
     if answer.get("memory"):
         raise UserError("the query needed too much memory; ask for less, or of fewer episodes")
-    if "error" in answer:
-        raise UserError(f"the query was not run: {answer['error']}")
     return answer

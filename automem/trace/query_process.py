@@ -30,7 +30,8 @@ def main() -> None:
     except (duckdb.OutOfMemoryException, MemoryError):
         answer = {"memory": True}
     except duckdb.Error as error:
-        answer = {"error": str(error)}
+        said = str(error)
+        answer = {"error": said, "full": request["not_brief"] in said, "longer": "maximum_object_size" in said}
     json.dump(answer, sys.stdout)
     sys.stdout.flush()
 

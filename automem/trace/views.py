@@ -13,7 +13,7 @@ from automem.metrics import Counts, rates
 
 _OP = (
     "STRUCT(name VARCHAR, args VARCHAR[], span INTEGER[], label VARCHAR, result VARCHAR, ok BOOLEAN, found INTEGER, "
-    'added BIGINT, duplicate BOOLEAN, truncated BOOLEAN, "by" VARCHAR)'
+    'added BIGINT, duplicate BOOLEAN, truncated BOOLEAN, "by" VARCHAR, cut BOOLEAN)'
 )
 _TURN = (
     'STRUCT(model VARCHAR, prompt STRUCT("before" VARCHAR, block VARCHAR, "after" VARCHAR), "text" VARCHAR, '
@@ -50,17 +50,19 @@ class Column:
         name, type: as SQL sees them.
         meaning: in a few words.
         made: the expression that it is made of; empty for a column of the same name.
+        brief: the same over brief records, where that is another one.
     """
 
     name: str
     type: str
     meaning: str
     made: str = ""
+    brief: str = ""
 
-    @property
-    def expression(self) -> str:
+    def expression(self, brief: bool) -> str:
         """For a SELECT list."""
-        return f'CAST({self.made or self.name} AS {self.type}) AS "{self.name}"'
+        made = self.brief if brief and self.brief else self.made or f'"{self.name}"'
+        return f'CAST({made} AS {self.type}) AS "{self.name}"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,12 @@ class View:
     meaning: str
     columns: tuple[Column, ...]
 
+
+NOT_BRIEF = "not in brief records"
+"""What DuckDB says when a query over brief records needs a text that they leave out."""
+
+_LONG = f"error('{NOT_BRIEF}')"
+"""Is an error only where it is really looked at: columns that a query does not use are never made."""
 
 _EPISODE = (
     Column("run", "VARCHAR", "name of the run"),
@@ -125,7 +133,7 @@ STEPS = View(
     "a step of an episode",
     (
         *_STEP,
-        Column("observation", "VARCHAR", "the game's text before the action"),
+        Column("observation", "VARCHAR", "the game's text before the action", brief=_LONG),
         Column("action", "VARCHAR", "what was played"),
         Column("raw_action", "VARCHAR", "as the model wrote it; NULL when it committed none"),
         Column("invalid", "INTEGER", "actions written that the game does not have"),
@@ -142,7 +150,7 @@ STEPS = View(
         Column("cached_tokens", "BIGINT", "of all turns", _sum("cached_tokens")),
         Column("seconds", "DOUBLE", "latency of all turns", _sum('"seconds"')),
         Column("warnings", "VARCHAR[]", "what was noticed from outside"),
-        Column("system", "VARCHAR", "the system message, at step 0 only"),
+        Column("system", "VARCHAR", "the system message, at step 0 only", brief=_LONG),
     ),
 )
 TURNS = View(
@@ -159,10 +167,11 @@ TURNS = View(
             "the user message; [observation] or [results] stands for that block",
             "concat(t.prompt.\"before\", CASE t.prompt.block WHEN '' THEN '' ELSE concat('[', t.prompt.block, ']') "
             'END, t.prompt."after")',
+            _LONG,
         ),
-        Column("reply", "VARCHAR", "what it wrote", 't."text"'),
+        Column("reply", "VARCHAR", "what it wrote", 't."text"', _LONG),
         Column("ops", "INTEGER", "operations that were run", "len(t.ops)"),
-        Column("errors", "VARCHAR[]", "what was not run, a line each", "t.errors"),
+        Column("errors", "VARCHAR[]", "what was not run, a line each", "coalesce(t.errors, [])"),
         Column("prompt_tokens", "BIGINT", "as the server counts them", "t.prompt_tokens"),
         Column("completion_tokens", "BIGINT", "tokens written", "t.completion_tokens"),
         Column("cached_tokens", "BIGINT", "of the prompt, from the server's cache", "t.cached_tokens"),
@@ -189,15 +198,23 @@ OPS = View(
         ),
         Column("op", "INTEGER", "of the turn, from 0", "j - 1"),
         Column("name", "VARCHAR", "APPEND, SEARCH, ...", "o.name"),
-        Column("args", "VARCHAR[]", "its arguments; args[1] is the first", "o.args"),
+        Column(
+            "args",
+            "VARCHAR[]",
+            "its arguments; args[1] is the first",
+            "o.args",
+            f"CASE WHEN o.cut THEN {_LONG} ELSE o.args END",
+        ),
         Column(
             "file",
             "VARCHAR",
             "the file it names; NULL for UPSERT_MAP and own operations",
             "CASE WHEN o.name IN ('READ', 'SEARCH', 'TAIL', 'COUNT', 'APPEND', 'WRITE', 'CREATE', 'UPSERT', 'DELETE') "
             "THEN o.args[1] END",
+            "CASE WHEN o.name IN ('READ', 'SEARCH', 'TAIL', 'COUNT', 'APPEND', 'WRITE', 'CREATE', 'UPSERT', 'DELETE') "
+            f"THEN CASE WHEN o.cut AND len(o.args) = 0 THEN {_LONG} ELSE o.args[1] END END",
         ),
-        Column("result", "VARCHAR", "what the model was told", "o.result"),
+        Column("result", "VARCHAR", "what the model was told", "o.result", _LONG),
         Column("ok", "BOOLEAN", "false when it was refused", "o.ok"),
         Column("found", "INTEGER", "lines found by SEARCH or COUNT", "o.found"),
         Column("added", "BIGINT", "bytes that memory grew by", "coalesce(o.added, 0)"),
@@ -239,17 +256,18 @@ def episodes_table() -> str:
     return f"CREATE TABLE episodes ({columns})"
 
 
-def over(traces: list[str]) -> list[str]:
-    """The statements that make the other views over these files.
+def over(traces: list[str], brief: bool, largest: int) -> list[str]:
+    """The statements that make the other views over these files, which may hold brief records.
 
-    There must be a table ``files`` with ``path``, ``run``, ``task`` and ``seed`` of each of them.
+    There must be a table ``files`` with ``path``, ``run``, ``task`` and ``seed`` of each of them. `largest` is
+    the most bytes that a line may have; DuckDB sets aside several times as much.
     """
     listed = ", ".join(_quoted(path) for path in traces)
     columns = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in RECORD.items())
     empty = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in RECORD.items())
     source = (
         f"read_json([{listed}], format = 'newline_delimited', compression = 'zstd', filename = true, "
-        f"maximum_object_size = 268435456, columns = {{{columns}}})"
+        f"maximum_object_size = {largest}, columns = {{{columns}}})"
         if traces
         else f"(SELECT {empty}, '' AS filename WHERE false)"
     )
@@ -259,7 +277,7 @@ def over(traces: list[str]) -> list[str]:
     made_views = [f"CREATE VIEW records AS SELECT f.run, f.task, f.seed, {made} FROM {joined}"]
     for view in ALL:
         if view.name in _FROM:
-            selected = ", ".join(column.expression for column in view.columns)
+            selected = ", ".join(column.expression(brief) for column in view.columns)
             made_views.append(f"CREATE VIEW {view.name} AS SELECT {selected} {_FROM[view.name]}")
     return made_views
 

@@ -58,7 +58,7 @@ class TraceWriter:
             raise TraceWriteFailed(f"{self._path}: the disk is full; free some space and resume the run")
         self._size += len(frame)
         if self._index is not None:
-            self._index.add(frame)
+            self._index.add(frame, record)
 
     def _undo(self) -> None:
         os.ftruncate(self._file, self._size)
