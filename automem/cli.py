@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 
 import games
+from automem.cli_report import report
 from automem.cli_scaffold import scaffold_app
 from automem.cli_trace import trace_app
 from automem.errors import UserError
@@ -38,6 +39,7 @@ games_app = typer.Typer(
 app.add_typer(games_app, name="games")
 app.add_typer(scaffold_app, name="scaffold")
 app.add_typer(trace_app, name="trace")
+app.command(epilog="Example: [bold]automem report first second --out report.html[/bold]", no_args_is_help=True)(report)
 
 console = Console()
 errors = Console(stderr=True)

@@ -1,0 +1,192 @@
+"""The report's charts, drawn with Vega-Altair when the report is made: still pictures that open at once.
+
+Hovering over a mark tells what it is. Every chart stands beside a table of the same figures, or beside a replay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from automem.report.svg import restyled
+
+RUNS = 8
+"""Colours of runs; more runs begin again."""
+
+FILES = 8
+"""Colours of memory files; further files share the last."""
+
+WIDTH = 520
+"""Pixels across the marks of a chart."""
+
+_TEXT, _GRID, _LINE = "#fe0001", "#fe0002", "#fe0003"
+_RUN = tuple(f"#fd000{i}" for i in range(RUNS))
+_FILE = tuple(f"#fc000{i}" for i in range(FILES))
+_COLOURS = {
+    _TEXT: "text",
+    _GRID: "grid",
+    _LINE: "axis",
+    **{colour: f"run-{i}" for i, colour in enumerate(_RUN)},
+    **{colour: f"file-{i}" for i, colour in enumerate(_FILE)},
+}
+"""Colours that no chart would have by itself, and what they stand for in the page's style sheet."""
+
+_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+_DASHES: tuple[list[int], ...] = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [4, 2], [1, 3], [10, 4], [3, 1])
+
+
+def shape(run: int) -> str:
+    """A path for the mark of a run, some 10 pixels wide, around the origin: colour is not all that tells runs apart."""
+    return {
+        "circle": "M4.5,0A4.5,4.5,0,1,1,-4.5,0A4.5,4.5,0,1,1,4.5,0",
+        "square": "M-4,-4H4V4H-4Z",
+        "triangle-up": "M0,-5L5,4H-5Z",
+        "diamond": "M0,-5.5L5.5,0L0,5.5L-5.5,0Z",
+        "cross": "M-5,-1.7H-1.7V-5H1.7V-1.7H5V1.7H1.7V5H-1.7V1.7H-5Z",
+        "triangle-down": "M0,5L5,-4H-5Z",
+        "triangle-right": "M5,0L-4,5V-5Z",
+        "triangle-left": "M-5,0L4,5V-5Z",
+    }[_SHAPES[run % RUNS]]
+
+
+Row = Mapping[str, Any]
+
+
+def progression(rows: Sequence[Row], episodes: Sequence[Row], runs: Sequence[str]) -> str:
+    """Mean progression with its interval, a line for each task and run, and the episodes as small marks.
+
+    Args:
+        rows: ``task``, ``run`` (number), ``mean``, ``low``, ``high`` (both None without an interval), ``label``.
+        episodes: ``task``, ``run``, ``value``, ``label``.
+        runs: names.
+    """
+    place = alt.Y("task:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False))
+    offset = alt.YOffset("run:O", scale=alt.Scale(domain=list(range(len(runs))), paddingInner=0.3))
+    means, points = _data(rows), _data(episodes)
+    across = alt.Scale(domain=[0, 100])
+    ticks = (
+        alt.Chart(points)
+        .mark_tick(thickness=1.5, size=12, opacity=0.55)
+        .encode(
+            alt.X("value:Q", scale=across, title="progression in %"),
+            place,
+            offset,
+            _run_colour(),
+            alt.Description("label:N"),
+        )
+    )
+    spans = (
+        alt.Chart(_data([row for row in rows if row["low"] is not None]))
+        .mark_rule(strokeWidth=2.5)
+        .encode(
+            alt.X("low:Q", scale=across), alt.X2("high:Q"), place, offset, _run_colour(), alt.Description("label:N")
+        )
+    )
+    marks = (
+        alt.Chart(means)
+        .mark_point(filled=True, size=75, opacity=1)
+        .encode(alt.X("mean:Q", scale=across), place, offset, _run_colour(), _run_shape(), alt.Description("label:N"))
+    )
+    height = max(1, len({row["task"] for row in rows})) * (14 + 18 * len(runs))
+    return _drawn(ticks + spans + marks, "Mean progression by task with 95 % intervals", height)
+
+
+def differences(rows: Sequence[Row], title: str) -> str:
+    """Paired differences with their intervals: ``task``, ``mean``, ``low``, ``high``, ``label``, ``run``."""
+    place = alt.Y("task:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False))
+    spans = (
+        alt.Chart(_data([row for row in rows if row["low"] is not None]))
+        .mark_rule(strokeWidth=2.5)
+        .encode(alt.X("low:Q"), alt.X2("high:Q"), place, _run_colour(), alt.Description("label:N"))
+    )
+    marks = (
+        alt.Chart(_data(rows))
+        .mark_point(filled=True, size=75, opacity=1)
+        .encode(
+            alt.X("mean:Q", title="difference in progression, percentage points"),
+            place, _run_colour(), _run_shape(), alt.Description("label:N"),
+        )
+    )  # fmt: skip
+    zero = alt.Chart(_data([{"at": 0}])).mark_rule(color=_LINE, strokeDash=[4, 3]).encode(alt.X("at:Q"))
+    return _drawn(zero + spans + marks, title, 26 * len(rows) + 8)
+
+
+def curves(rows: Sequence[Row], title: str, value: str, steps: bool = False) -> str:
+    """A line for each episode over its steps.
+
+    Args:
+        rows: ``step``, ``value``, ``run``, ``line`` (what belongs to one line), ``label``.
+        title: what the chart shows.
+        value: what goes up.
+        steps: the value stays as it is until the next point.
+    """
+    lines = (
+        alt.Chart(_data(rows))
+        .mark_line(strokeWidth=1.6, opacity=0.75, interpolate="step-after" if steps else "linear")
+        .encode(
+            alt.X("step:Q", title="step"), alt.Y("value:Q", title=value), _run_colour(), alt.Detail("line:N"),
+            alt.StrokeDash("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_DASHES)), legend=None),
+            alt.Description("label:N"),
+        )
+    )  # fmt: skip
+    return _drawn(lines, title, 170)
+
+
+def files(rows: Sequence[Row], title: str) -> str:
+    """Size of memory files over steps: ``step``, ``value`` (bytes), ``file`` (number), ``line``, ``label``."""
+    colour = alt.Color("file:O", scale=alt.Scale(domain=list(range(FILES)), range=list(_FILE)), legend=None)
+    lines = (
+        alt.Chart(_data(rows))
+        .mark_line(strokeWidth=1.6, opacity=0.8, interpolate="step-after")
+        .encode(
+            alt.X("step:Q", title="step"), alt.Y("value:Q", title="bytes", axis=alt.Axis(format="~s")), colour,
+            alt.Detail("line:N"), alt.Description("label:N"),
+        )
+    )  # fmt: skip
+    return _drawn(lines, title, 170)
+
+
+def achievements(rows: Sequence[Row], order: Sequence[str], title: str) -> str:
+    """When each achievement fell: ``step``, ``name``, ``run``, ``label``; `order` from the top down."""
+    runs = sorted({row["run"] for row in rows})
+    marks = (
+        alt.Chart(_data(rows))
+        .mark_point(filled=True, size=42, opacity=0.75)
+        .encode(
+            alt.X("step:Q", title="step", scale=alt.Scale(domainMin=0)),
+            alt.Y(
+                "name:N", title=None, sort=list(order), scale=alt.Scale(domain=list(order)),
+                axis=alt.Axis(labelLimit=180, grid=True, domain=False, ticks=False),
+            ),
+            alt.YOffset("run:O", scale=alt.Scale(domain=runs)),
+            _run_colour(), _run_shape(), alt.Description("label:N"),
+        )
+    )  # fmt: skip
+    return _drawn(marks, title, (12 + 6 * len(runs)) * max(1, len(order)))
+
+
+def _data(rows: Sequence[Row]) -> alt.Data:
+    return alt.Data(values=[dict(row) for row in rows])
+
+
+def _run_colour() -> alt.Color:
+    return alt.Color("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_RUN)), legend=None)
+
+
+def _run_shape() -> alt.Shape:
+    return alt.Shape("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_SHAPES)), legend=None)
+
+
+def _drawn(chart: Any, label: str, height: int) -> str:
+    axis = {
+        "labelColor": _TEXT, "titleColor": _TEXT, "gridColor": _GRID, "domainColor": _LINE, "tickColor": _LINE,
+        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8,
+    }  # fmt: skip
+    finished = chart.properties(width=WIDTH, height=height, background="transparent").configure(
+        axis=axis, view={"stroke": None}
+    )
+    # The default would let a chart's data be fetched from anywhere; ours has all of it in itself.
+    return restyled(vl_convert.vegalite_to_svg(finished.to_dict(), allowed_base_urls=[]), _COLOURS, label)
