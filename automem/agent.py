@@ -15,7 +15,7 @@ from __future__ import annotations
 import difflib
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from automem import blocks, ops
@@ -162,7 +162,7 @@ class Agent:
         """Choose an action: turns, the action or None, how it was last written, how many were not the game's."""
         talk = self._converse("plan", observation, self.limits.plan_turns)
         action = raw = None
-        doubted: set[str] = set()
+        doubted: dict[str, str | None] = {}
         invalid = 0
         while action is None and (reply := await talk.reply()) is not None:
             parsed = ops.parse(reply.text, "plan", self.enabled)
@@ -174,10 +174,12 @@ class Agent:
                 invalid += action is None and self._action(raw) is None
             await self._carry_out(talk, reply, parsed, () if problem is None else (problem,))
         self._note(talk)
+        # The next prompt did not fit: the model could not be told, or could not answer, what a hook said.
+        action = action or next((kept for kept in reversed(doubted.values()) if kept is not None), None)
         return tuple(talk.turns), action, raw, invalid
 
     async def _checked(
-        self, observation: str, written: str, doubted: set[str], last: bool
+        self, observation: str, written: str, doubted: dict[str, str | None], last: bool
     ) -> tuple[str | None, str | None]:
         """The action to play for what was written, or None and why not.
 
@@ -195,13 +197,17 @@ class Agent:
         if said.kind == "repaired":
             repaired = self._action(said.text)
             if repaired is not None:
+                if repaired == action:
+                    self.hooks.amend(None)
                 return repaired, None
-            self.hooks.events[-1] = replace(said, kind="error", text=f"{said.text!r} is not an action of this game")
+            self.hooks.amend("error", f"{said.text!r} is not an action of this game")
             return action, refusal
         if action is not None and last:
+            self.hooks.amend(None)
             return action, None
-        doubted.add(named)
-        return None, f"ACTION {one_line(named, 40)} was not played yet: {said.text}"
+        doubted[named] = action
+        told = f"ACTION {one_line(named, 40)} was not played yet" if refusal is None else refusal
+        return None, f"{told}: {said.text or 'think again'}"
 
     def _converse(self, phase: Phase, observation: str, most: int) -> Conversation:
         values = self._values(phase, observation)

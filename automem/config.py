@@ -42,7 +42,9 @@ def load() -> Config:
         if named:
             raise UserError(f"AUTOMEM_CONFIG={named}: there is no such file") from None
         return Config()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
         raise UserError(f"{path}: not valid TOML: {error}") from error
     try:
         return Config.model_validate(data)

@@ -61,16 +61,33 @@ class Conversation:
         """
         if len(self.turns) == self._most:
             return None
+        if not self.turns:
+            return _storable(await self._first())
         try:
-            if self.turns:
-                self._answer(self.turns[-1])
+            self._answer(self.turns[-1])
             return _storable(await self._model.complete(self._messages))
         except (ContextTooLong, PromptTooLong):
-            if not self.turns:
-                raise
             self.cut_short = f"{self.phase.upper()} ended after {len(self.turns)} turns: the next prompt did not fit"
             self.warnings.append(self.cut_short)
             return None
+
+    async def _first(self) -> Reply:
+        """The reply to the first message; to a plain one, when what the scaffold shows is more than the model takes."""
+        try:
+            return await self._model.complete(self._messages)
+        except ContextTooLong:
+            name = f"{self.phase}.j2"
+            text = plain(name, self._values)
+            if len(text) >= len(self._messages[1]["content"]):
+                raise
+            self._set_first(text)
+            reply = await self._model.complete(self._messages)
+            self.warnings.append(f"a plain text was used instead of {name}: it did not fit the model's context")
+            return reply
+
+    def _set_first(self, text: str) -> None:
+        self._messages[1] = {"role": "user", "content": text}
+        self._prompt = Prompt.around(text, "observation", self._values["observation"])
 
     def _answer(self, turn: Turn) -> None:
         """Go on with the last reply and what its operations answered."""

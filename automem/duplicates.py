@@ -10,25 +10,32 @@ import re
 
 from automem.records import Executed
 
-_STEP = re.compile(
-    r"\b(?:step|turn|t)\s*[:#=]?\s*\d+\b|^\s*(?:[\[(]\d+[\])]|\d+\s*[:.)](?!\d))", re.IGNORECASE | re.MULTILINE
-)
-_SPACE = re.compile(r"\s+")
+_STEP = re.compile(r"\b(?:step|turn)s? ?[:#=]? ?\d+\b|\bT: ?\d+\b", re.IGNORECASE)
+_AT_THE_START = re.compile(r"(?:^|(?<=\n))(?:[\[(](\d{1,9})[\])]|(\d{1,9}) ?[:.)])(?!\d)")
+NEAR = 1
+"""How far from the number of the step a number at the start of a line may be to count as a step number."""
 
 
-def bare(text: str) -> str:
-    """The text without step numbers and white space, in lower case.
+def bare(text: str, step: int) -> str:
+    """The text without step numbers, and with white space made alike.
 
-    A step number is a number after "step", "turn" or "T" (``Step 12``, ``T:12``), or one with which a line
-    begins (``12:``, ``[12]``, ``12. ``).
+    A step number is a number after "step", "turn" or "T:" (``Step 12``, ``T:12``), or one with which a line begins
+    (``12:``, ``[12]``, ``12. ``) when it is that of the step in which it is written, or next to it. A text that is
+    nothing else stays as it is: it says which step.
     """
-    return _SPACE.sub("", _STEP.sub("", text)).casefold()
+    lines = "\n".join(" ".join(line.split()) for line in text.split("\n"))
+
+    def start(found: re.Match[str]) -> str:
+        return "" if abs(int(found[1] or found[2]) - step) <= NEAR else found[0]
+
+    left = " ".join(_STEP.sub("", _AT_THE_START.sub(start, lines)).split())
+    return left if any(sign.isalnum() for sign in left) else " ".join(lines.split())
 
 
 class Duplicates:
     """Looks at the writes of an episode, in order, and tells which are duplicates.
 
-    - APPEND: the file was told the same, bare, at any time before since it was last replaced or removed;
+    - APPEND: the file was told the same, bare, at any time before since that was removed or replaced;
     - WRITE: the same, bare, as the WRITE of this file before it;
     - UPSERT, UPSERT_MAP: the same value, bare, as this key was last given;
     - all: the memory folder itself says that it held exactly this already (`Executed.duplicate`).
@@ -37,33 +44,40 @@ class Duplicates:
     """
 
     def __init__(self) -> None:
-        self._told: dict[str, set[int]] = {}
-        self._values: dict[tuple[str, ...], int] = {}
+        self._told: dict[str, dict[int, int]] = {}
+        self._values: dict[str, dict[str, int]] = {}
 
-    def seen(self, op: Executed) -> bool:
-        """Whether this write, which was carried out, is a duplicate. Call it for deletions, too: they forget."""
-        if op.name == "DELETE":
-            self._forget(op)
-            return False
-        content = hash(bare(op.args[-1]))
+    def seen(self, op: Executed, step: int) -> bool:
+        """Whether this write, which was carried out in this step, is a duplicate."""
+        content = hash(bare(op.args[-1], step))
         if op.name == "APPEND":
-            told = self._told.setdefault(op.args[0], set())
-            again = content in told
-            told.add(content)
-            return again or op.duplicate
+            told = self._told.setdefault(op.args[0], {})
+            told[content] = told.get(content, 0) + 1
+            return told[content] > 1 or op.duplicate
         if op.name == "WRITE":
-            self._told.pop(op.args[0], None)
-        key = (op.name, *op.args[:-1])
-        again = self._values.get(key) == content
-        self._values[key] = content
-        return again or op.duplicate
+            file, key = op.args[0], ""
+            before = self._values.get(file, {}).get(key)
+            self.forget(op, step)
+        else:
+            file, key = _place(op)
+            before = self._values.get(file, {}).get(key)
+        self._values.setdefault(file, {})[key] = content
+        return before == content or op.duplicate
 
-    def _forget(self, op: Executed) -> None:
-        """After a deletion, what is written next is news."""
-        if len(op.args) == 2:
-            self._values.pop(("UPSERT", *op.args), None)
-            self._values.pop(("UPSERT_MAP", op.args[1]), None)
+    def forget(self, op: Executed, step: int) -> None:
+        """After a DELETE, or a WRITE over a file, by whomever: what was there may be written again."""
+        file = op.args[0]
+        if op.name == "DELETE" and len(op.args) == 2:
+            self._values.get(file, {}).pop(op.args[1], None)
+            self._told.get(file, {}).pop(hash(bare(op.args[1], step)), None)
             return
-        self._told.pop(op.args[0], None)
-        for key in [key for key in self._values if op.args[0] in key]:
-            del self._values[key]
+        self._told.pop(file, None)
+        self._values.pop(file, None)
+
+
+def _place(op: Executed) -> tuple[str, str]:
+    """File and key of an UPSERT or UPSERT_MAP. Which file the latter wrote to, its result says."""
+    if op.name == "UPSERT":
+        return op.args[0], op.args[1]
+    file = op.result.removesuffix(" already").rpartition(" in ")[2]
+    return file, op.args[0]

@@ -185,7 +185,8 @@ def _hooks(job: EpisodeJob, scaffold: Scaffold, sandbox: Sandbox | None) -> Hook
         return NoHooks()
     if sandbox is None:
         raise EpisodeError(f"{scaffold.folder}: has a hooks.py, and there is no sandbox to run it in")
-    return HookSession(sandbox, scaffold.hooks, scaffold.schema.hooks, scaffold.game, job.task, sandbox.config.losses)
+    schema = scaffold.schema
+    return HookSession(sandbox, scaffold.hooks, schema.hooks, schema.ops.own, scaffold.game, job.task)
 
 
 async def _step(agent: Agent, game: RemoteGame, state: _Now) -> StepRecord:

@@ -126,9 +126,9 @@ class Behaviour:
         counts.log_turns += len(record.log)
         counts.plan_turns += len(record.plan)
         for turn in (*record.log, *record.plan):
-            self._add_turn(turn)
+            self._add_turn(turn, record.step)
         for op in record.maintained:
-            self._add_operation(op)
+            self._add_operation(op, record.step)
         for event in record.hooks:
             counts.hook_errors += event.kind in ("error", "lost", "off")
             counts.repaired += event.kind == "repaired"
@@ -142,7 +142,7 @@ class Behaviour:
             self.counts.oscillating += now in islice(self._states, max(len(self._states) - 1, 0))
         self._states.append(now)
 
-    def _add_turn(self, turn: Turn) -> None:
+    def _add_turn(self, turn: Turn, step: int) -> None:
         counts = self.counts
         counts.turns += 1
         counts.errors += len(turn.errors)
@@ -152,9 +152,9 @@ class Behaviour:
         counts.cost += turn.cost or 0.0
         counts.model_seconds += turn.seconds
         for op in turn.ops:
-            self._add_operation(op)
+            self._add_operation(op, step)
 
-    def _add_operation(self, op: Executed) -> None:
+    def _add_operation(self, op: Executed, step: int) -> None:
         counts = self.counts
         counts.operations[op.name] = counts.operations.get(op.name, 0) + 1
         counts.hook_ops += bool(op.by)
@@ -163,22 +163,25 @@ class Behaviour:
             return
         counts.added_bytes += op.added
         if op.by:
+            if op.name in ("DELETE", "WRITE"):
+                self._duplicates.forget(op, step)
+                self._forget(op)
             return
         counts.truncated_reads += op.truncated
         if op.name in WRITES:
-            self._add_write(op)
+            self._add_write(op, step)
         elif op.name == "DELETE":
             counts.deleted_entries += 1
-            self._duplicates.seen(op)
+            self._duplicates.forget(op, step)
             self._forget(op)
         elif op.name in SEARCHES:
             counts.searches += 1
             counts.empty_searches += op.found == 0
 
-    def _add_write(self, op: Executed) -> None:
+    def _add_write(self, op: Executed, step: int) -> None:
         counts = self.counts
         counts.writes += 1
-        counts.duplicate_writes += self._duplicates.seen(op)
+        counts.duplicate_writes += self._duplicates.seen(op, step)
         counts.written_chars += len(op.args[-1])
         entry = op.args[:-1] if op.name != "UPSERT_MAP" else ("", op.args[0])
         known = op.name != "APPEND" and (entry in self._entries or (len(entry) == 1 and entry[0] in self._files))
@@ -189,9 +192,11 @@ class Behaviour:
             self._entries.add(entry)
 
     def _forget(self, op: Executed) -> None:
-        self._entries.discard(op.args)
-        if len(op.args) == 2:
+        if op.name == "DELETE" and len(op.args) == 2:
+            self._entries.discard(op.args)
             self._entries.discard(("", op.args[1]))
+            return
+        if op.args[0] not in self._files:
             return
         self._files.discard(op.args[0])
         self._entries = {entry for entry in self._entries if entry[0] != op.args[0]}

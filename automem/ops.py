@@ -30,7 +30,7 @@ from typing import Final
 
 from automem.vocabulary import OPERATIONS, Op, Operation, argument_problem, one_line, reference, render
 
-__all__ = ["LOG", "OPERATIONS", "PLAN", "Op", "Operation", "Parsed", "parse", "reference", "render"]
+__all__ = ["LOG", "OPERATIONS", "PLAN", "RESERVED", "Op", "Operation", "Parsed", "parse", "reference", "render"]
 
 LOG: Final = "log"
 PLAN: Final = "plan"
@@ -40,6 +40,9 @@ MAX_ERRORS: Final = 20
 _COORDINATE = re.compile(r"\(?\s{0,8}([+-]?[0-9]{1,9})\s{0,8}[,|]\s{0,8}([+-]?[0-9]{1,9})\s{0,8}\)?\s{0,8}[,|:]")
 _OWN_NAME = re.compile(r"[A-Z][A-Z0-9_]{0,39}")
 _CHAT_ENDS = frozenset({"IM_END", "ENDOFTEXT", "END_OF_TEXT", "EOT_ID", "END_OF_TURN"})
+
+RESERVED: Final = _CHAT_ENDS | {"END", "IM_START", "THINK", "THINKING"}
+"""Tags that models write for other reasons: no operation can be called that."""
 
 
 @dataclass(frozen=True, slots=True)

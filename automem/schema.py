@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from automem.memory import FileSpec, Limits
-from automem.ops import OPERATIONS
+from automem.ops import OPERATIONS, RESERVED
 
 ENTRY_FIELDS: Mapping[str, str] = {
     "step": "number of the step",
@@ -52,15 +52,15 @@ class Identity(_Strict):
 class ScaffoldLimits(_Strict):
     """Section ``[limits]``."""
 
-    log_turns: Annotated[int, Field(ge=1, le=50)] = 5
+    log_turns: Annotated[int, Field(ge=1, le=20)] = 5
     """Replies of the model in one LOG phase."""
-    plan_turns: Annotated[int, Field(ge=1, le=50)] = 5
+    plan_turns: Annotated[int, Field(ge=1, le=20)] = 5
     """Replies of the model in one PLAN phase."""
-    reply_ops: Annotated[int, Field(ge=1, le=1000)] = 50
+    reply_ops: Annotated[int, Field(ge=1, le=100)] = 50
     """Operations of one reply that are run; the model is told of the rest."""
     search_results: Annotated[int, Field(ge=1, le=10_000)] = 100
     """Lines that one search returns at most."""
-    result_chars: Annotated[int, Field(ge=100, le=100_000)] = 2000
+    result_chars: Annotated[int, Field(ge=100, le=20_000)] = 2000
     """Characters that one result shows at most, the newest last."""
     max_files: Annotated[int, Field(ge=1, le=10_000)] | None = None
     """Files in the memory folder."""
@@ -91,15 +91,15 @@ class OwnOperation(_Strict):
     @field_validator("name")
     @classmethod
     def _not_built_in(cls, name: str) -> str:
-        if name in OPERATIONS or name == "END":
-            raise ValueError(f"{name} is built in; name an operation of your own otherwise")
+        if name in OPERATIONS or name in RESERVED:
+            raise ValueError(f"{name} means something else in replies; name an operation of your own otherwise")
         return name
 
     @property
     def reference(self) -> str:
         """Its line for `automem.ops.reference`: arguments, two spaces, meaning."""
         only = "" if self.phase == "both" else f" ({self.phase.upper()} only)"
-        return f"{self.args.strip()}  {self.meaning.strip()}{only}"
+        return f"{' '.join(self.args.split())}  {' '.join(self.meaning.split())}{only}"
 
 
 class Operations(_Strict):
@@ -139,7 +139,7 @@ class HooksSection(_Strict):
 
     shows: Annotated[tuple[str, ...], Field(max_length=64)] = ()
     """Names of the texts that `observe` returns; templates show them as ``{{ hooks.NAME }}``."""
-    text_chars: Annotated[int, Field(ge=100, le=100_000)] = 4000
+    text_chars: Annotated[int, Field(ge=100, le=20_000)] = 4000
     """Characters of one such text; the rest is cut off."""
 
     @field_validator("shows")
@@ -210,7 +210,7 @@ class Schema(_Strict):
     limits: ScaffoldLimits = ScaffoldLimits()
     ops: Operations
     hooks: HooksSection = HooksSection()
-    files: tuple[MemoryFile, ...] = ()
+    files: Annotated[tuple[MemoryFile, ...], Field(max_length=64)] = ()
 
     @field_validator("files")
     @classmethod

@@ -144,7 +144,7 @@ def test_a_context_that_overflows_later_ends_the_phase(table: Callable[..., Tabl
 
 def test_a_context_that_overflows_at_once_is_an_error(table: Callable[..., Table]) -> None:
     with pytest.raises(ContextTooLong):
-        table(ContextTooLong("8192")).decide()
+        table(ContextTooLong("8192"), ContextTooLong("8192")).decide()
 
 
 def test_half_a_surrogate_pair_can_be_stored(table: Callable[..., Table], tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ def test_a_message_that_a_template_makes_too_long_is_said_plainly(changed: Calla
 
 
 def test_results_too_long_for_any_text_end_the_phase(changed: Callable[..., Table]) -> None:
-    t = changed({"files/big.txt": "x" * 99_000}, "<|READ|>big.txt<|END|>" * 5, result_chars=100_000)
+    t = changed({"files/big.txt": "x" * 19_900}, "<|READ|>big.txt<|END|>" * 30, result_chars=20_000)
     decision = t.decide()
     assert decision.fallback and len(decision.plan) == 1
     assert any("the next prompt did not fit" in warning for warning in decision.warnings)

@@ -15,7 +15,7 @@ from automem import scaffold, trace
 from automem.episode import MEMORY, STEPS, EpisodeJob, EpisodeResult, play
 from automem.game_pool import GamePool
 from automem.models.fixed import Fixed
-from automem.models.protocol import Message, ModelUnavailable
+from automem.models.protocol import ContextTooLong, Message, ModelUnavailable
 from automem.records import HookEvent, StepRecord, messages
 from automem.sandbox import Sandbox, SandboxConfig
 from automem.scaffold import Scaffold
@@ -166,7 +166,7 @@ CHECKING = """
 
     class Hooks:
         def check_action(self, step, action):
-            said = {"go w": "Move West", "Sleep": Again("monsters near"), "Do": "fly"}
+            said = {"go w": "Move West", "Move West": "move west", "Sleep": Again("monsters near"), "Do": "fly"}
             return said.get(action)
 """
 
@@ -187,6 +187,11 @@ def test_actions_are_repaired_or_doubted_once_and_the_model_decides(tmp_path: Pa
     assert (convinced.action, [e.kind for e in convinced.hooks]) == ("Move East", ["again"])
     out_of_turns = first("last", "x", "x", "x", "x", "Sleep")
     assert (out_of_turns.action, out_of_turns.fallback, out_of_turns.invalid) == ("Sleep", False, 4)
+    assert out_of_turns.hooks == ()
+    silent = first("silent", "Sleep", "", "", "", "")
+    assert (silent.action, silent.raw_action, silent.fallback) == ("Sleep", "Sleep", False)
+    other_case = first("case", "move west")
+    assert (other_case.action, other_case.hooks) == ("Move West", ())
     to_nowhere = first("nowhere", "Do")
     assert (to_nowhere.action, to_nowhere.hooks[0].kind) == ("Do", "error")
 
@@ -250,7 +255,7 @@ def test_a_resumed_episode_has_the_hooks_state_also_after_a_lost_process(
             run(folder, loaded, follow(log=["<|TAIL|>count.txt|2<|END|>"], fail_at=fail_at))
         again, found = run(folder, loaded, follow(log=["<|TAIL|>count.txt|2<|END|>"]))
         assert found == records
-        assert replace(again, counts=whole.counts) == whole
+        assert again == whole
 
 
 def test_a_resumed_episode_has_own_operations_and_checks_as_they_were(tmp_path: Path, child: Child) -> None:
@@ -270,12 +275,12 @@ def test_a_resumed_episode_has_own_operations_and_checks_as_they_were(tmp_path: 
         """,
         own=OWN,
     )
-    own = ["<|MARK|>a|b<|END|><|LATER|><|END|>"]
+    own = ["<|LATER|><|END|><|MARK|>a|b<|END|><|LATER|><|END|><|MARK|>c|d<|END|>"]
     whole, records = run(tmp_path / "whole", loaded, follow(own, own))
     with pytest.raises(ModelUnavailable):
         run(tmp_path / "broken", loaded, follow(own, own, fail_at=17))
     again, found = run(tmp_path / "broken", loaded, follow(own, own))
-    assert found == records and replace(again, counts=whole.counts) == whole
+    assert found == records and again == whole
     assert {e.kind for record in records for e in record.hooks} == {"again", "repaired", "error"}
 
 
@@ -300,3 +305,108 @@ def test_hooks_that_cannot_be_loaded_say_where(tmp_path: Path, child: Child) -> 
     loaded = child("import re\n\nre.compile('(')\n\nclass Hooks:\n    def observe(self, step):\n        return {}\n")
     _, records = run(tmp_path / "episode", loaded, follow(), 1)
     assert isinstance(records[0].hooks[0], HookEvent) and "hooks.py:3" in records[0].hooks[0].text
+
+
+def test_a_reset_that_fails_is_told_and_the_hooks_are_not_asked_unprepared(tmp_path: Path, child: Child) -> None:
+    loaded = child(
+        """
+        class Hooks:
+            def reset(self, game, task):
+                raise ValueError("not today")
+            def observe(self, step):
+                return {"note": "asked"}
+        """,
+        ["note"],
+    )
+    _, records = run(tmp_path / "episode", loaded, follow(), 4)
+    assert [[event.kind for event in record.hooks] for record in records] == [["lost"], ["lost"], ["off"], []]
+    assert "reset: ValueError: not today" in records[0].hooks[0].text
+    assert all("note=[]" in plan_prompt(record) for record in records)
+
+
+def test_what_hooks_ask_for_in_a_step_is_bounded(tmp_path: Path, child: Child) -> None:
+    loaded = child(
+        """
+        from automem.hooks import append
+
+        class Hooks:
+            def maintain(self, step, memory):
+                return [append("many.txt", "x")] * (300 if step.number == 0 else 2)
+        """
+    )
+    _, records = run(tmp_path / "episode", loaded, follow(), 2)
+    assert len(records[0].maintained) == 200 and "100 of 300" in records[0].hooks[0].text
+    assert len(records[1].maintained) == 2 and not records[1].hooks
+
+
+def test_what_a_call_may_read_is_bounded(tmp_path: Path, child: Child) -> None:
+    loaded = child(
+        """
+        from automem.hooks import write
+
+        class Hooks:
+            def maintain(self, step, memory):
+                if step.number == 0:
+                    return [write("big.txt", "line\\n" * 20_000)]
+                for _ in range(200):
+                    memory.read("big.txt")
+        """
+    )
+    _, records = run(tmp_path / "episode", loaded, follow(), 2)
+    assert [event.kind for event in records[1].hooks] == ["error"] and "tail" in records[1].hooks[0].text
+
+
+def test_a_prompt_that_does_not_fit_is_told_plainly(tmp_path: Path, child: Child) -> None:
+    loaded = child(
+        """
+        class Hooks:
+            def observe(self, step):
+                return {"note": "much " * 700}
+        """,
+        ["note"],
+    )
+
+    def small(asked: Sequence[Message]) -> str:
+        if len(asked[1]["content"]) > 2_500:
+            raise ContextTooLong("2500")
+        return "<|DONE|><|END|>" if "DONE" in asked[1]["content"] else GO
+
+    _, records = run(tmp_path / "episode", loaded, Fixed(small), 2)
+    assert [record.action for record in records] == ["Move West", "Move West"]
+    assert all("did not fit" in record.warnings[0] for record in records)
+    assert "much" not in plan_prompt(records[1])
+
+
+def test_hooks_that_cannot_be_rebuilt_are_told_once_and_go_on_afresh(tmp_path: Path, child: Child) -> None:
+    """What a process met when it was played again is no part of the episode; that its state is gone, is."""
+    loaded = child(
+        """
+        class Hooks:
+            def reset(self, game, task):
+                self.count = 0
+            def observe(self, step):
+                self.count += 1
+                return {"note": str(self.count)}
+        """,
+        ["note"],
+    )
+    with pytest.raises(ModelUnavailable):
+        run(tmp_path / "episode", loaded, follow(fail_at=8), 8)
+    forgetful = replace(loaded, hooks=replace(loaded.hooks, text=AGAIN_ASTRAY))
+    _, records = run(tmp_path / "episode", forgetful, follow(), 8)
+    first_new = next(record for record in records if record.hooks)
+    assert [(e.call, e.method, e.kind) for e in first_new.hooks] == [(-1, "reset", "lost")]
+    assert "note=[1]" in plan_prompt(first_new)
+    assert [len(record.hooks) for record in records].count(1) == 1
+
+
+AGAIN_ASTRAY = """
+class Hooks:
+    def reset(self, game, task):
+        self.count = 0
+    def observe(self, step):
+        while step.number == 2:
+            pass
+        self.count += 1
+        return {"note": str(self.count)}
+"""

@@ -13,7 +13,7 @@ from automem.schema import MemoryFile, Schema
 READS = ("READ", "SEARCH", "TAIL")
 WRITES = ("APPEND", "WRITE", "UPSERT", "UPSERT_MAP")
 
-RESULT_CHARS = 20_000
+RESULT_CHARS = 10_000
 """Characters of one result, some 5,000 tokens, beyond which a context fills within one phase."""
 
 PINNED_CHARS = 12_000

@@ -33,7 +33,7 @@ of the run. An exception, an answer of the wrong shape or a call that takes too 
 trace and counts as no answer; after a call that takes too long or ends the process, the object is made
 anew and `reset` is called again. When a run is resumed, the same calls are made again with what was
 recorded, so what a method returns must depend on its arguments and the object's state only: no clock,
-no randomness, no identity of objects, no order of sets.
+no randomness, no identity of objects.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Memory:
         return [File(*entry) for entry in self._ask("files")]
 
     def read(self, name: str) -> str:
-        """The whole text of a file; empty when it is not there."""
+        """The whole text of a file; empty when it is not there. A call may read 8 million characters in all."""
         return self._ask("read", name)
 
     def tail(self, name: str, n: int) -> list[str]:

@@ -12,23 +12,36 @@ says this time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from automem.hooks.api import Step
 from automem.hooks.source import HookSource
 from automem.memory import Memory
+from automem.memory.files import clean
 from automem.ops import OPERATIONS
 from automem.records import HookEvent, StepRecord
 from automem.sandbox import CallFailed, Process, Sandbox
-from automem.schema import HooksSection
+from automem.schema import HooksSection, OwnOperation
 from automem.vocabulary import Op, one_line
+
+NO_CALL = -1
+"""`HookEvent.call` of what did not happen in a call of this step."""
 
 EVENT_CHARS = 400
 """Characters of an event's text."""
 
-MOST_OPERATIONS = 100
-"""Memory operations that one answer may ask for."""
+MOST_OPERATIONS = 200
+"""Memory operations that hooks may ask for in one step."""
+
+MOST_BYTES = 1_000_000
+"""Bytes of their arguments. A step has to stay a record that can be stored and read."""
+
+READ_CHARS = 8_000_000
+"""Characters of the memory folder that one call may read: it is read while other episodes wait."""
+
+SEARCH_SHARE = 8
+"""A search costs this part of the file that it looks through."""
 
 SLACK = 10
 """How much longer a call may take when a recorded step is played again: it was fast enough once."""
@@ -58,6 +71,10 @@ class Hooks(Protocol):
 
     async def operation(self, op: Op, memory: Memory, phase: str) -> tuple[str, bool, list[Op]]:
         """Carry out an own operation: what the model is told, whether it was carried out, write operations to run."""
+        ...
+
+    def amend(self, kind: Literal["error"] | None, text: str = "") -> None:
+        """What `check_action` said turned out otherwise: the event becomes another one, or with None never was."""
         ...
 
     async def close(self) -> None:
@@ -90,6 +107,9 @@ class NoHooks:
         """There are no own operations without hooks."""
         return f"{op.name} cannot be carried out: this scaffold has no hooks", False, []
 
+    def amend(self, kind: Literal["error"] | None, text: str = "") -> None:
+        """Nothing was said."""
+
     async def close(self) -> None:
         """Nothing to end."""
 
@@ -98,22 +118,32 @@ class HookSession:
     """The ``hooks.py`` of a scaffold, running in a process of its own for one episode."""
 
     def __init__(
-        self, sandbox: Sandbox, source: HookSource, section: HooksSection, game: str, task: str, losses: int = 10
+        self,
+        sandbox: Sandbox,
+        source: HookSource,
+        section: HooksSection,
+        own: Iterable[OwnOperation],
+        game: str,
+        task: str,
     ) -> None:
         """
         Args:
             sandbox: where processes come from.
             source: the code; its problems are empty.
             section: which texts it shows.
+            own: the operations that the scaffold adds.
             game, task: what `reset` is told.
-            losses: how often the process may be lost before the hooks are off.
         """
         self.events: list[HookEvent] = []
         self._sandbox = sandbox
         self._source = source
         self._section = section
+        self._own = {operation.name: operation.phase for operation in own}
         self._episode = (game, task)
-        self._lives = losses + 1
+        self._lives = sandbox.config.losses + 1
+        self._lives_in_replay = self._lives
+        self._astray = False
+        self._asked = self._asked_bytes = 0
         self._process: Process | None = None
         self._call = 0
         self._past: StepRecord | None = None
@@ -123,10 +153,16 @@ class HookSession:
     async def begin(self, past: StepRecord | None) -> None:
         """See `Hooks.begin`."""
         self.events = []
-        self._call = 0
+        self._call = self._asked = self._asked_bytes = 0
         self._past = past
         self._recorded = {} if past is None else {e.call: e for e in past.hooks if e.kind != "error"}
-        self._answers = deque() if past is None else deque(_own_answers(past, self._source.own))
+        self._answers = deque() if past is None else deque(_own_answers(past, self._own))
+        if past is None and self._astray:
+            self._astray = False
+            await self._drop()
+            self.events.append(HookEvent(NO_CALL, "reset", "lost", "the state could not be rebuilt from the trace"))
+        elif NO_CALL in self._recorded:
+            await self._drop()
 
     async def observe(self, step: Step) -> dict[str, str]:
         """See `Hooks.observe`."""
@@ -161,6 +197,14 @@ class HookSession:
             self.events.append(said)
         return said
 
+    def amend(self, kind: Literal["error"] | None, text: str = "") -> None:
+        """See `Hooks.amend`."""
+        if self._past is not None:
+            return
+        said = self.events.pop()
+        if kind is not None:
+            self.events.append(HookEvent(said.call, said.method, kind, one_line(text, EVENT_CHARS)))
+
     async def operation(self, op: Op, memory: Memory, phase: str) -> tuple[str, bool, list[Op]]:
         """See `Hooks.operation`."""
         method = f"op_{op.name}"
@@ -192,7 +236,7 @@ class HookSession:
             await self._drop()
             self._lives -= 1
             return None
-        if self._lives <= 0:
+        if self._lives <= 0 or (self._past is not None and self._lives_in_replay <= 0):
             return None
         try:
             process = await self._ready()
@@ -200,8 +244,11 @@ class HookSession:
         except CallFailed as failed:
             if self._past is None:
                 await self._failed(call, method, failed)
-            elif failed.lost:
+            elif failed.lost or self._process is None:
+                # It went well then: the state is another one from here on, which the next new step will say.
                 await self._drop()
+                self._astray = True
+                self._lives_in_replay -= 1
             return None
 
     async def _ready(self) -> Process:
@@ -210,7 +257,11 @@ class HookSession:
             process = await self._sandbox.open(self._source.text)
             self._process = process
             if "reset" in self._source.methods:
-                await self._timed(process, "reset", list(self._episode), None)
+                try:
+                    await self._timed(process, "reset", list(self._episode), None)
+                except CallFailed as failed:
+                    # An object that is not ready is not asked anything.
+                    raise CallFailed(f"reset: {failed.message}", lost=True) from failed
         return self._process
 
     async def _timed(self, process: Process, method: str, args: Sequence[Any], memory: Memory | None) -> Any:
@@ -244,77 +295,98 @@ class HookSession:
             kind, text = next(iter(answer.items()))
             if kind == "play" and isinstance(text, str):
                 played = one_line(text, 100)
-                return HookEvent(call, "check_action", "repaired", played) if played != action else None
+                return HookEvent(call, "check_action", "repaired", played) if text != action else None
             if kind == "again" and isinstance(text, str):
                 return HookEvent(call, "check_action", "again", one_line(text, EVENT_CHARS))
         self._error("check_action", "answered neither an action nor a reason to think again")
         return None
 
     def _operations(self, method: str, asked: Any) -> list[Op]:
-        """The write operations that an answer asks for; what is none is noted and left out."""
+        """The write operations that an answer asks for; what is none, or too much, is noted and left out."""
         if not isinstance(asked, list):
             self._error(method, "answered something else than a list of operations")
             return []
         wanted: list[Op] = []
-        for one in asked[:MOST_OPERATIONS]:
+        problems: list[str] = []
+        for one in asked:
             if not isinstance(one, list) or not one or not all(isinstance(part, str) for part in one):
-                self._error(method, "an operation is a name and arguments, all of them texts")
+                problems.append("an operation is a name and arguments, all of them texts")
                 continue
             name = one[0].upper()
             if name not in OPERATIONS or OPERATIONS[name].effect != "write":
-                self._error(method, f"{one_line(one[0], 40)!r} is not a write operation; it was not run")
+                problems.append(f"{one_line(one[0], 40)!r} is not a write operation")
+                continue
+            self._asked += 1
+            self._asked_bytes += sum(map(len, one))
+            if self._asked > MOST_OPERATIONS or self._asked_bytes > MOST_BYTES:
+                problems.append(
+                    f"hooks ask for {MOST_OPERATIONS} operations and {MOST_BYTES} characters a step at most"
+                )
                 continue
             wanted.append(Op(name, tuple(part.strip() for part in one[1:])))
-        if len(asked) > MOST_OPERATIONS:
-            self._error(method, f"{len(asked)} operations; only the first {MOST_OPERATIONS} were run")
+        if problems:
+            self._error(method, f"{len(problems)} of {len(asked)} operations were not run: {problems[0]}")
         return wanted
 
     def _cut(self, text: str) -> str:
         """The text, storable and not longer than the scaffold allows."""
         most = self._section.text_chars
-        text = text.encode("utf-8", "replace").decode("utf-8")
+        text = clean(text.encode("utf-8", "replace").decode("utf-8"))
         return text if len(text) <= most else f"{text[:most]}\n[{len(text) - most} more characters are not shown]"
 
 
 class _Reader:
-    """Answers what hooks ask of the memory folder."""
+    """Answers what hooks ask of the memory folder during one call."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
+        self._left = READ_CHARS
 
     def answer(self, question: str, args: list[Any]) -> Any:
-        """Raises ValueError, with a line for whoever wrote the hooks, when the question is none."""
+        """Raises ValueError, with a line for whoever wrote the hooks, when there is no answer."""
         if question == "files" and not args:
-            return self._memory.listing()
+            return self._charged(self._memory.listing(), 100)
         if args and isinstance(args[0], str):
+            name = args[0]
             try:
                 if question == "read" and len(args) == 1:
-                    return self._memory.read(args[0])
+                    return self._charged(self._memory.read(name), 0, self._memory.size(name))
                 if question == "tail" and len(args) == 2 and type(args[1]) is int:
-                    return self._memory.tail(args[0], max(args[1], 0))
+                    return self._charged(self._memory.tail(name, max(args[1], 0)), 1)
                 if question == "search" and len(args) == 2 and isinstance(args[1], str):
-                    wanted = args[1].lower()
-                    return [line for line in self._memory.read(args[0]).splitlines() if wanted in line.lower()]
+                    self._charge(self._memory.size(name) // SEARCH_SHARE)
+                    return self._charged(self._memory.matching(name, args[1]), 1)
             except KeyError:
                 return "" if question == "read" else []
         raise ValueError(f"memory cannot answer {one_line(str(question), 40)} with these arguments")
+
+    def _charged(self, answer: Any, each: int, whole: int = 0) -> Any:
+        self._charge(whole or sum(each if each > 1 else len(line) + each for line in answer))
+        return answer
+
+    def _charge(self, chars: int) -> None:
+        self._left -= chars
+        if self._left < 0:
+            raise ValueError(f"a call may read {READ_CHARS} characters of memory; read the tail of long files")
 
 
 def _wire(step: Step) -> list[Any]:
     return [step.number, step.observation, step.action, step.raw_action, list(step.history)]
 
 
-def _own_answers(past: StepRecord, own: Iterable[str]) -> Iterable[tuple[str, bool, list[Op]]]:
-    """What own operations answered in a recorded step, in order."""
-    names = frozenset(own)
-    for turn in (*past.log, *past.plan):
-        answer: tuple[str, bool, list[Op]] | None = None
-        for op in turn.ops:
-            if op.by and answer is not None:
-                answer[2].append(Op(op.name, op.args))
-                continue
+def _own_answers(past: StepRecord, own: Mapping[str, str]) -> Iterator[tuple[str, bool, list[Op]]]:
+    """What own operations answered in a recorded step, in order; those that the phase forbids were not asked."""
+    for phase, turns in (("log", past.log), ("plan", past.plan)):
+        for turn in turns:
+            answer: tuple[str, bool, list[Op]] | None = None
+            for op in turn.ops:
+                if op.by:
+                    if answer is not None:
+                        answer[2].append(Op(op.name, op.args))
+                    continue
+                if answer is not None:
+                    yield answer
+                asked = own.get(op.name) in ("both", phase)
+                answer = (op.result, op.ok, []) if asked else None
             if answer is not None:
                 yield answer
-            answer = (op.result, op.ok, []) if op.name in names else None
-        if answer is not None:
-            yield answer

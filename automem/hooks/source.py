@@ -7,6 +7,7 @@ not work. It contains nothing; that is the sandbox's work (`automem.sandbox`).
 from __future__ import annotations
 
 import ast
+import difflib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -98,6 +99,7 @@ def read(text: str, own: Collection[str] = ()) -> HookSource:
         return HookSource(text, frozenset(), tuple(problems))
     functions = {n.name: n for n in classes[-1].body if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)}
     methods = frozenset(name for name in functions if name in METHODS or name.startswith("op_"))
+    problems += _not_called(classes[-1], functions, methods)
     for name in methods:
         problems += _signature(functions[name], METHODS.get(name, OWN_OPERATION))
     problems += _constructor(functions.get("__init__"))
@@ -110,6 +112,31 @@ def read(text: str, own: Collection[str] = ()) -> HookSource:
             Problem(classes[-1].lineno, f"no method op_{name}, but scaffold.toml lists the operation {name}")
         )
     return HookSource(text, methods, tuple(sorted(problems, key=lambda problem: problem.line)))
+
+
+def _not_called(
+    hooks: ast.ClassDef, functions: Mapping[str, ast.FunctionDef | ast.AsyncFunctionDef], methods: frozenset[str]
+) -> Iterator[Problem]:
+    """What looks like a hook and would never be called."""
+    for base in hooks.bases:
+        if not (isinstance(base, ast.Name) and base.id == "object"):
+            yield Problem(hooks.lineno, "class Hooks has a base class; write its hook methods out in Hooks itself")
+    for node in hooks.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                if isinstance(target, ast.Name) and (target.id in METHODS or target.id.startswith("op_")):
+                    yield Problem(
+                        node.lineno, f"{target.id} is assigned; write it as a method, def {target.id}(self, …)"
+                    )
+    for name, function in functions.items():
+        near = difflib.get_close_matches(name, METHODS, n=1, cutoff=0.85)
+        if near and name not in METHODS:
+            yield Problem(
+                function.lineno, f"{name} is never called; if {near[0]} is meant, write that, else begin it with _"
+            )
+    if not methods:
+        yield Problem(hooks.lineno, f"class Hooks has no hook method; there are {', '.join(METHODS)} and op_NAME")
 
 
 def _imports(tree: ast.AST) -> Iterator[Problem]:

@@ -18,6 +18,9 @@ from automem.memory.files import MapFile, TextFile
 from automem.memory.store import FileSpec, Limits, Refused, Store
 from automem.vocabulary import Op, file_name_problem
 
+PINNED_CHARS = 200_000
+"""Characters of pinned files that a prompt shows."""
+
 
 class Memory:
     """The memory folder of one episode.
@@ -84,11 +87,20 @@ class Memory:
         return [(name, (file := files[name]).lines.live, file.size) for name in self._store.names]
 
     def pinned(self) -> list[tuple[str, str]]:
-        """Name and text of every pinned file, each as READ shows it, sorted by name."""
+        """Name and text of every pinned file, each as READ shows it, sorted by name.
+
+        Once `PINNED_CHARS` are shown, the rest is named only.
+        """
         if not self._pins:
             return []
-        specs = ((name, self._store.spec(name)) for name in self._store.names)
-        return [(name, execute.read(self._store, name).text) for name, spec in specs if spec is not None and spec.pin]
+        shown, left = [], PINNED_CHARS
+        for name in self._store.names:
+            spec = self._store.spec(name)
+            if spec is not None and spec.pin:
+                text = execute.read(self._store, name).text if left > 0 else "(not shown: too much is pinned)"
+                left -= len(text)
+                shown.append((name, text))
+        return shown
 
     def read(self, name: str) -> str:
         """The whole text of a file. Raises KeyError if it is not there."""
@@ -97,6 +109,20 @@ class Memory:
     def tail(self, name: str, n: int) -> list[str]:
         """The last `n` lines of a file, oldest first. Raises KeyError if it is not there."""
         return list(islice(self._store.files[name].lines.newest_first(), n))[::-1]
+
+    def matching(self, name: str, query: str) -> list[str]:
+        """The lines of a file that contain the query, case ignored, oldest first; all of them for an empty query.
+
+        Raises KeyError if the file is not there.
+        """
+        lines = self._store.files[name].lines
+        if not query:
+            return list(lines.newest_first())[::-1]
+        return [line for chunk, i in lines.matches(query.lower()) if (line := chunk.lines[i]) is not None][::-1]
+
+    def size(self, name: str) -> int:
+        """Bytes of a file. Raises KeyError if it is not there."""
+        return self._store.files[name].size
 
     def snapshot(self) -> dict[str, str]:
         """The whole text of every file by name, sorted."""

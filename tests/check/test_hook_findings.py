@@ -205,8 +205,9 @@ def test_a_program_with_an_event_loop_can_check(broken: Broken) -> None:
 
 
 def test_prompts_that_grow_large_are_told(broken: Broken) -> None:
-    broken.hooks("    def observe(self, step):\n        return {'hint': 'x' * 3000 + ' ' + 'y' * 40000}")
-    broken.change("scaffold.toml", 'shows = ["hint"]', 'shows = ["hint"]\ntext_chars = 50000')
+    broken.hooks("    def observe(self, step):\n        return {'hint': 'x' * 20000}")
+    broken.change("scaffold.toml", 'shows = ["hint"]', 'shows = ["hint"]\ntext_chars = 20000')
+    broken.add("prompts/plan.j2", "\n{{ hooks.hint }}\n")
     assert broken.only("prompt-large", smoke=True).severity == "warning"
 
 

@@ -25,7 +25,7 @@ def printed(report: Report, width: int = 60) -> str:
 def test_findings_are_lines_that_an_editor_opens(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(broken.folder.parents[1])
     broken.add("prompts/plan.j2", "\n{{ seed }}\n").change(
-        "scaffold.toml", "result_chars = 2000", "result_chars = 50000"
+        "scaffold.toml", "result_chars = 2000", "result_chars = 20000"
     )
     lines = printed(check(str(broken.folder), smoke=False)).splitlines()
     line = broken.line("prompts/plan.j2", "seed")

@@ -198,7 +198,7 @@ REPLIES = [
     in_observe(
         "answer a call that was not made",
         """
-        answer = b'{"id":99999,"ok":{"note":"x"}}'
+        answer = b'{"id":99999,"value":{"note":"x"}}'
         os.write(first_socket(), len(answer).to_bytes(4, "big") + answer)
         """,
         "lost",
@@ -207,7 +207,7 @@ REPLIES = [
         "answer before it is asked",
         """
         if step.number == 0:
-            answer = b'{"id":3,"ok":{"note":"forged"}}'
+            answer = b'{"id":3,"value":{"note":"forged"}}'
             os.write(first_socket(), (len(answer).to_bytes(4, "big") + answer) * 2)
         """,
         "lost",
