@@ -8,22 +8,26 @@ memory), through the code that writes them in play. Then asks what people ask. N
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
 from automem import runs, scaffold, trace
-from automem.episode import MEMORY, STEPS
+from automem.episode import MEMORY, RESULT, STEPS, write_json
 from automem.memory import Memory
 from automem.ops import Op
 from automem.records import Executed, Prompt, StepRecord, Turn
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, RunConfig
 from automem.scaffold import Scaffold
 from automem.trace import index
+from automem.trace.search import search
+from automem.trace.stats import so_far
 
 THINGS = ("grass", "tree", "water", "stone", "coal", "zombie", "table", "sand", "path", "cow")
 PLACES = ("north", "south-east", "west", "north-west", "south")
@@ -106,9 +110,7 @@ def make_run(name: str, seeds: int, steps: int) -> Path:
         target="crafter",
         created=runs.now(),
         model=PlayedModel(name="fixed"),
-        scaffolds={
-            "crafter": PlayedScaffold(ref=played.ref, identity=played.identity, folder="scaffolds/crafter/v0")
-        },
+        scaffolds={"crafter": PlayedScaffold(ref=played.ref, identity=played.identity, folder="scaffolds/crafter/v0")},
         tasks=(PlannedTask(task="Crafter", seeds=tuple(range(seeds)), steps=steps),),
         versions=runs.versions(),
     )
@@ -141,31 +143,55 @@ def writer_overhead(folder: Path, steps: int) -> dict[str, float]:
     return found
 
 
+QUERIES_ASKED = {
+    "SQL, count of steps": "select count(*) from steps",
+    "SQL, tokens by phase": "select phase, sum(prompt_tokens), sum(completion_tokens) from turns group by phase",
+    "SQL, operations by name": "select name, count(*), avg(added) from ops group by name",
+    "SQL, steps that show a word": "select step from steps where observation like '%diamond%'",
+    "SQL, replies by length": "select phase, avg(length(reply)) from turns group by phase",
+}
+
+
 def figures(steps: int, keep: Path | None) -> Iterator[tuple[str, str]]:
     """What is measured, and the figure."""
     folder = Path(tempfile.mkdtemp(prefix="trace-questions-"))
+    os.environ["AUTOMEM_RUNS"] = str(keep or folder)
     try:
-        import os
-
-        os.environ["AUTOMEM_RUNS"] = str(keep or folder)
-        if keep is None or not (keep / "long").exists():
-            seconds = timed(lambda: make_run("long", 1, steps))
-            yield f"made an episode of {steps} steps", f"{seconds:.1f} s"
-        episode = (keep or folder) / "long" / "episodes" / "Crafter" / "seed-0"
-        size = (episode / STEPS).stat().st_size
-        yield "trace, bytes a step", f"{size / steps:.0f}"
-        yield "index, bytes a step", f"{index.path_of(episode / STEPS).stat().st_size / steps:.1f}"
-        for what in ("first question", "next one"):
-            if what == "first question":
-                asked = trace.EpisodeTrace(episode)
-            for step in (steps - 1, steps - index.EVERY - 1, steps // 2, 10):
-                yield f"memory at step {step}, {what}", f"{timed(lambda: asked.memory(step)):.3f} s"  # noqa: B023
-                what = "next one"
-        overhead = writer_overhead(folder / "overhead", min(steps, 10_000))
-        for name, microseconds in overhead.items():
+        for name, seeds, length in (("long", 1, steps), ("ten", 10, steps // 10)):
+            if not runs.exists(name):
+                yield f"made {seeds} x {length} steps", f"{timed(lambda: make_run(name, seeds, length)):.1f} s"  # noqa: B023
+        yield from one_episode(Path(os.environ["AUTOMEM_RUNS"]) / "long" / "episodes" / "Crafter" / "seed-0", steps)
+        yield "statistics of ten episodes, unfinished", f"{timed(lambda: trace.RunTrace('ten').stats()):.2f} s"
+        finish("ten")
+        yield "statistics of ten episodes, finished", f"{timed(lambda: trace.RunTrace('ten').stats()):.2f} s"
+        for name, microseconds in writer_overhead(folder / "overhead", min(steps, 10_000)).items():
             yield f"writing a record {name} the index", f"{microseconds:.1f} µs"
     finally:
         shutil.rmtree(folder)
+
+
+def one_episode(folder: Path, steps: int) -> Iterator[tuple[str, str]]:
+    """Questions to one long episode."""
+    size = (folder / STEPS).stat().st_size
+    yield "trace, bytes a step", f"{size / steps:.0f}"
+    yield "index, bytes a step", f"{index.path_of(folder / STEPS).stat().st_size / steps:.1f}"
+    asked = trace.EpisodeTrace(folder)
+    yield f"memory at step {steps - 2}, first question", f"{timed(lambda: asked.memory(steps - 2)):.3f} s"
+    chosen = random.Random(0)
+    times = [timed(lambda: asked.memory(chosen.randrange(steps))) for _ in range(20)]
+    yield "memory at 20 random steps, median", f"{statistics.median(times):.3f} s"
+    yield "memory at 20 random steps, slowest", f"{max(times):.3f} s"
+    for name, query in QUERIES_ASKED.items():
+        yield name, f"{timed(lambda: trace.sql(asked, query)):.2f} s"  # noqa: B023 - called at once
+    yield "search for a word that is nowhere", f"{timed(lambda: search([asked], 'unicorn')):.2f} s"
+    yield "search for an expression that is nowhere", f"{timed(lambda: search([asked], 'uni+corn', regex=True)):.2f} s"
+
+
+def finish(name: str) -> None:
+    """Give every episode of a run the ``episode.json`` that it would have in the end."""
+    for episode in trace.RunTrace(name).episodes:
+        played = so_far(episode)
+        write_json(episode.folder / RESULT, {**asdict(played), "counts": played.counts.as_dict()})
 
 
 if __name__ == "__main__":

@@ -26,10 +26,7 @@ from automem.scaffold import Scaffold
 from automem.trace import brief, folder, index
 from automem.trace.diff import FileDiff, between
 from automem.trace.frames import Damage, Frames, parsed, unpacked
-from automem.trace.index import EVERY, SPARSEST, Builder, Index
-
-WIDEST = (SPARSEST + 1) * EVERY
-"""Records between two checkpoints beyond which an index is made anew."""
+from automem.trace.index import Builder, Index
 
 
 class NoSuchStep(UserError):
@@ -121,11 +118,12 @@ class EpisodeTrace:
 
     def step(self, number: int) -> StepRecord:
         """A step, from 0. Raises `NoSuchStep`."""
+        self._check(number)
         return next(self.steps(number, number + 1))
 
     def steps(self, start: int = 0, stop: int | None = None) -> Iterator[StepRecord]:
         """Steps `start` to `stop` - 1, as far as there are any. Raises `NoSuchStep` when there is no `start`."""
-        if start or not len(self):
+        if start:
             self._check(start)
         return (from_json(data) for data in self.raw(start, stop))
 
@@ -139,8 +137,8 @@ class EpisodeTrace:
         stop = len(ends) if stop is None else min(stop, len(ends))
         decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
         with self.path.open("rb", buffering=0) as file:
-            for first in range(start, stop, EVERY):
-                last = min(first + EVERY, stop)
+            for first in range(start, stop, index.EVERY):
+                last = min(first + index.EVERY, stop)
                 offset = ends[first - 1] if first else 0
                 data = os.pread(file.fileno(), ends[last - 1] - offset, offset)
                 at = 0
@@ -174,9 +172,9 @@ class EpisodeTrace:
         first = block.last + 1
         ops = [(n, op) for n, data in enumerate(self.raw(first, step + 1), first) for op in folder.operations(data)]
         if not ops:
-            return {name: known.text(checkpoint, name) for name in sorted(block.files)}
+            return {name: "".join(known.parts(checkpoint, name)) for name in sorted(block.files)}
         since = folder.Since(self.scaffold, ops, block.files)
-        return since.texts(lambda name: known.text(checkpoint, name))
+        return since.texts(lambda name: known.parts(checkpoint, name))
 
     def memory_diff(self, a: int, b: int) -> dict[str, FileDiff]:
         """What changed in the memory folder from step `a` to step `b`, by file. Raises as `memory` does."""
@@ -202,11 +200,17 @@ class EpisodeTrace:
     def _opened(self) -> _Opened:
         known = self._known_scaffold()
         found = index.load(self.path, known.identity if known is not None else "")
-        if found.widest() <= WIDEST:
+        if found.widest() <= (index.SPARSEST + 1) * index.EVERY:
             opened = self._with_tail(found)
-            if len(opened.ends) - found.records <= EVERY:
+            if len(opened.tail) <= index.EVERY:
+                if not opened.tail and opened.damage is None and self._is_finished():
+                    index.seal(self.path, found)
                 return opened
         return self._made_anew(known)
+
+    def _is_finished(self) -> bool:
+        """Nobody writes to the trace any more."""
+        return (self.folder / RESULT).exists()
 
     def _known_scaffold(self) -> Scaffold | None:
         with contextlib.suppress(UserError):
@@ -259,7 +263,7 @@ class EpisodeTrace:
 
     def _keep(self, made: Index) -> None:
         """Write the index down, unless somebody may be playing the episode."""
-        if not (self.folder / RESULT).exists():
+        if not self._is_finished():
             return
         with contextlib.suppress(OSError):
             handle, scratch = tempfile.mkstemp(dir=self.folder, prefix=".index-")

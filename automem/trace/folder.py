@@ -78,19 +78,19 @@ class Since:
         self._ops = ops
         self._held = set(held)
 
-    def texts(self, text: Callable[[str], str]) -> dict[str, str]:
-        """Name -> text, sorted; `text` gives a file of the checkpoint. Raises `Diverged`."""
+    def texts(self, parts: Callable[[str], list[str]]) -> dict[str, str]:
+        """Name -> text, sorted; `parts` gives a file of the checkpoint, to be joined. Raises `Diverged`."""
         specs = [file.spec() for file in self._scaffold.schema.files]
         grown = {name for name in self._appended(specs) if name in self._held}
         built = {name for name in self._touched(specs) if name in self._held} - grown
-        memory = fresh(self._scaffold, {name: text(name) for name in built})
+        memory = fresh(self._scaffold, {name: "".join(parts(name)) for name in built})
         for step, op in self._ops:
             carry_out(memory, [op], step)
         made = memory.snapshot()
         for name in grown:
-            made[name] = text(name) + made[name]
+            made[name] = "".join([*parts(name), made[name]])
         for name in self._held - grown - built:
-            made[name] = text(name)
+            made[name] = "".join(parts(name))
         return dict(sorted(made.items()))
 
     def _touched(self, specs: list[FileSpec]) -> set[str]:

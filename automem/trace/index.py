@@ -9,6 +9,9 @@ the SHA-256 of their bytes, and so belongs to this trace and no other. It holds 
 (`automem.trace.brief`), and it may hold a checkpoint of the memory folder as it stood at its last record.
 A checkpoint stores only what was added to a file since the checkpoint before, if the file merely grew; so
 its size does not grow with the episode.
+
+At the end there may be a seal: what the system said of the trace file (size, times, inode) when all of it was
+found to fit. As long as it says the same, the trace need not be read again to know that it fits.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import contextlib
 import hashlib
 import os
 import struct
+import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -41,9 +45,18 @@ SPARSEST = 3
 SHARE = 4
 """A checkpoint that is larger than a `SHARE`-th of the records since the last one waits for further blocks."""
 
+OLD_ENOUGH = 2_000_000_000
+"""Nanoseconds for which a trace must have been left alone before it is sealed: clocks of file systems are coarse."""
+
 _MAGIC = b"AMX1"
 _HEAD = struct.Struct(">4sII16s")
+_SEAL_MAGIC = b"AMXS"
+_SEAL = struct.Struct(">4sqqqqq16s")
 _LARGEST_HEADER = 1 << 26
+
+
+Said = tuple[int, int, int, int, int]
+"""Size of a file, time of its last change in contents, and in anything (which no program can set), inode, device."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +115,17 @@ class Block:
 
 @dataclass
 class Index:
-    """The blocks that are known to be right, and the bytes that they were read from."""
+    """The blocks that are known to be right, and the bytes that they were read from.
+
+    Attributes:
+        data: the bytes.
+        blocks: the blocks.
+        fits: what the system said of the trace (`_said_of`) just before it was found to fit; None if it was not read.
+    """
 
     data: bytes = b""
     blocks: list[Block] = field(default_factory=list)
+    fits: Said | None = None
 
     @property
     def records(self) -> int:
@@ -142,21 +162,22 @@ class Index:
         marks = [-1, *(block.last for block in self.blocks if block.files is not None), self.records - 1]
         return max(after - before for before, after in pairwise(marks))
 
-    def text(self, block: int, name: str) -> str:
-        """A file as it is in the checkpoint of a block."""
+    def parts(self, block: int, name: str) -> list[str]:
+        """A file as it is in the checkpoint of a block, in parts that only have to be joined."""
         files = self.blocks[block].files
         assert files is not None
-        parts: list[bytes] = []
+        parts: list[str] = []
         wanted = files[name].size
         while wanted:
             files = self.blocks[block].files
             assert files is not None
             held = files[name]
             if wanted > held.keep:
-                parts.append(self._rest(block, name)[: wanted - held.keep])
+                # What is taken of it is a whole file of an earlier checkpoint: no character is cut in two.
+                parts.append(self._rest(block, name)[: wanted - held.keep].decode())
                 wanted = held.keep
             block = held.base
-        return b"".join(reversed(parts)).decode()
+        return parts[::-1]
 
     def _rest(self, number: int, name: str) -> bytes:
         block = self.blocks[number]
@@ -194,11 +215,49 @@ def load(trace: Path, scaffold: str = "") -> Index:
     index = Index()
     try:
         index.data = path_of(trace).read_bytes()
+        index.blocks = _blocks(index, scaffold)
         with trace.open("rb") as file:
-            index.blocks = _fitting(_blocks(index, scaffold), file.fileno())
+            said = _said_of(file.fileno())
+            if not _sealed(index, said):
+                index.blocks = _fitting(index.blocks, file.fileno())
+                index.fits = said
     except OSError:
         return Index()
     return index
+
+
+def seal(trace: Path, index: Index) -> None:
+    """Remember that an index fits its trace, so that the next one to ask need not read the trace to know.
+
+    For a trace that nobody writes to any more. Nothing is done where that cannot be known for sure, or when the
+    index cannot be written.
+    """
+    said = index.fits
+    if said is None or index.end != said[0] or time.time_ns() - max(said[1], said[2]) < OLD_ENOUGH:
+        return
+    with contextlib.suppress(OSError):
+        path = path_of(trace)
+        os.truncate(path, index.size)
+        with path.open("ab") as written:
+            written.write(_SEAL.pack(_SEAL_MAGIC, *said, _digest(index.digest, repr(said).encode())))
+
+
+def _said_of(file: int) -> Said:
+    said = os.fstat(file)
+    return said.st_size, said.st_mtime_ns, said.st_ctime_ns, said.st_ino, said.st_dev
+
+
+def _sealed(index: Index, said: Said) -> bool:
+    try:
+        magic, *then, digest = _SEAL.unpack_from(index.data, index.size)
+    except struct.error:
+        return False
+    return (
+        bool(index.blocks)
+        and magic == _SEAL_MAGIC
+        and tuple(then) == said
+        and digest == _digest(index.digest, repr(said).encode())
+    )
 
 
 def _blocks(index: Index, scaffold: str) -> list[Block]:

@@ -37,7 +37,7 @@ class TraceWriter:
             scaffold: identity of the scaffold that is played.
         """
         self._path = path
-        self._compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
