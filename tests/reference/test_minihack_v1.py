@@ -178,7 +178,7 @@ def test_an_action_without_effect_is_noticed(player: Player) -> None:
 
 def test_files_are_kept_when_something_changes_and_only_then(player: Player) -> None:
     player.see(SCREENS["room"])
-    assert [op[1] for op in player.maintain()] == ["status.txt", "inventory.txt", "63,5"]
+    assert [op[1] for op in player.maintain()] == ["status.txt", "inventory.txt"]
     player.see(SCREENS["room"], "north")
     assert player.maintain() == []
     player.see(SCREENS["room"].replace("HP:15(15)", "HP:9(15)"), "north")
@@ -195,12 +195,13 @@ def test_stairs_down_are_told_where_they_are(player: Player) -> None:
 
 
 def test_a_long_map_keeps_its_newest_lines(player: Player) -> None:
-    for i in range(70):
+    for i in range(79):
+        player.folder.run(Op("UPSERT_MAP", (f"{i},4", "Dlvl 1, been here"), (0, 0)))
         player.folder.run(Op("UPSERT_MAP", (f"{i},3", "Dlvl 1, been here"), (0, 0)))
     player.see(SCREENS["maze"])
     player.maintain()
     kept = player.folder.read("map.txt").splitlines()
-    assert len(kept) == 40 and kept[-1].startswith("69,3")
+    assert len(kept) == 60 and kept[-1].startswith("78,3")
 
 
 @pytest.mark.parametrize("text", ["", "message:\n", "map:\n@\n", "x" * 9000])

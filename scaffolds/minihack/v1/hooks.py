@@ -6,7 +6,7 @@ import re
 from collections import deque
 from itertools import groupby
 
-from automem.hooks import Again, Memory, Operation, Step, upsert_map, write
+from automem.hooks import Again, Memory, Operation, Step, write
 
 W = 82
 """Columns of a row here: the 80 of the terminal, and a blank at each end. Cells count row by row."""
@@ -19,7 +19,7 @@ RING = (1, 1 + W, W, W - 1, -1, -1 - W, -W, 1 - W)
 """The eight neighbours, going round from the east; even places are straight."""
 
 MONSTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@&:;'~")
-KEPT_LINES, LONG = 40, 60
+KEPT_LINES, LONG = 60, 80
 """Lines that are kept of a log or map that has grown longer than `LONG`."""
 
 SCENERY = re.compile(
@@ -117,8 +117,7 @@ class View:
 
     def is_end(self, cell: int) -> bool:
         """Something unknown is next to this cell, and no known way leads on through it."""
-        row = self.cells[cell - W - 1 : cell - W + 2] + self.cells[cell - 1 : cell + 2]
-        if " " not in row + self.cells[cell + W - 1 : cell + W + 2]:
+        if not any(" " in self.cells[middle - 1 : middle + 2] for middle in (cell - W, cell, cell + W)):
             return False
         out = "".join(".#"[not self.ways[cell + step]] for step in RING)
         return out.count(".") < 2 or (out.count(".") < 4 and (out + out[0]).count(".#") == 1)
@@ -172,7 +171,6 @@ class Hooks:
         self.view = View("")
         self.been: dict[int, set[int]] = {}
         self.known: dict[int, dict[int, str]] = {}
-        self.noted: set[tuple[int, int]] = set()
         self.trail: deque[int] = deque(maxlen=24)
         self.idle = 0
         self.files: dict[str, str] = {}
@@ -193,12 +191,12 @@ class Hooks:
         reached = view.reach()
         recent = list(self.trail)[-8:]
         if len(recent) == 8 and 1 < len(set(recent)) < 4 and (missed := self._unexplored(reached)):
-            known[missed[0]] = f"exit not reached by step {step.number}"
+            known[missed[0]] = "exit out of reach"
         warnings = [self._answer(step), self._stairs(reached), *self._loops(step)]
         return {"around": self._around(reached), "warnings": marked(warnings)}
 
     def maintain(self, step: Step, memory: Memory) -> list[Operation]:
-        """Status and inventory when they change, stairs on the map, old lines away."""
+        """Status and inventory when they change; long files cut."""
         view = self.view
         operations = []
         if view.at >= 0:
@@ -206,13 +204,6 @@ class Hooks:
                 if text and self.files.get(name) != text:
                     self.files[name] = text
                     operations.append(write(name, text))
-            for cell, what in self.known[view.level].items():
-                text = f"Dlvl {view.level}, {what}"
-                if (view.level, cell) in self.noted:
-                    continue
-                self.noted.add((view.level, cell))
-                if f"{place(cell)}: {text}" not in memory.search("map.txt", what):
-                    operations.append(upsert_map(cell % W - 1, cell // W, text))
         if step.number % 20 == 0:
             operations += self._pruned(memory)
         return operations
