@@ -242,3 +242,38 @@ def test_a_diff_of_many_lines_is_quick_and_whole(tmp_path: Path) -> None:
     written.step([("WRITE", "own.txt", "\n".join(new))])
     found = written.asked().memory_diff(0, 1)["own.txt"]
     assert found.added - found.removed == len(new) - len(old) and found.added >= 1000
+
+
+def test_a_sealed_index_is_trusted_until_the_trace_is_touched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "EVERY", 4)
+    monkeypatch.setattr(index, "OLD_ENOUGH", 0)
+    played = scaffold.load("crafter/v0")
+    one, two = (Written(tmp_path / name, played) for name in ("one", "two"))
+    for number in range(8):
+        one.step([("APPEND", "map_notes.txt", f"aaaa {number}")])
+        two.step([("APPEND", "map_notes.txt", f"{'aaaa' if number else 'bbbb'} {number}")])
+    for episode in (one, two):
+        episode.writer.close()
+        (episode.folder / "episode.json").write_text("{}")
+    path = one.folder / STEPS
+    unsealed = index.path_of(path).stat().st_size
+    assert len(one.asked()) == 8 and index.path_of(path).stat().st_size > unsealed
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "_fitting", lambda *_: pytest.fail("the trace was read to see whether the index fits"))
+        assert all_of(one.asked()) == one.folders
+    before = path.stat().st_ctime_ns
+    while path.stat().st_ctime_ns == before:
+        path.write_bytes((two.folder / STEPS).read_bytes())
+    assert all_of(one.asked()) == two.folders
+    resumed = trace.TraceWriter(path, two.memory, played.identity)
+    resumed.close()
+    assert index.load(path).records == 8 and all_of(one.asked()) == two.folders
+
+
+def test_a_trace_that_was_just_written_is_not_sealed(tmp_path: Path) -> None:
+    written = Written(tmp_path, scaffold.load("crafter/v0"))
+    written.step()
+    written.writer.close()
+    (tmp_path / "episode.json").write_text("{}")
+    size = index.path_of(tmp_path / STEPS).stat().st_size
+    assert len(written.asked()) == 1 and index.path_of(tmp_path / STEPS).stat().st_size == size

@@ -14,6 +14,7 @@ import math
 import os
 import resource
 import sys
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -102,8 +103,9 @@ def _plain(value: Any, longest: int) -> Any:
     """A value as JSON can hold it, long texts cut."""
     if value is None or isinstance(value, bool | int):
         return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
+    if isinstance(value, float | Decimal):
+        number = float(value)
+        return number if math.isfinite(number) else str(number)
     if isinstance(value, str):
         return value if len(value) <= longest else f"{value[:longest]}… [{len(value) - longest} more characters]"
     if isinstance(value, dict):

@@ -220,7 +220,7 @@ OPS = View(
         Column("added", "BIGINT", "bytes that memory grew by", "coalesce(o.added, 0)"),
         Column("duplicate", "BOOLEAN", "it wrote what the file held already", "coalesce(o.duplicate, false)"),
         Column("truncated", "BOOLEAN", "the result was cut", "coalesce(o.truncated, false)"),
-        Column("by", "VARCHAR", "the hook that asked for it; empty when the model did", "coalesce(o.\"by\", '')"),
+        Column("hook", "VARCHAR", "the hook that asked for it; empty when the model did", "coalesce(o.\"by\", '')"),
         Column("start", "INTEGER", "where it begins in the reply", "o.span[1]"),
         Column("stop", "INTEGER", "where it ends", "o.span[2]"),
     ),
