@@ -108,7 +108,7 @@ def test_a_monster_is_named_where_it_stands(player: Player) -> None:
 def test_the_nearest_exits_are_told_with_steps_and_place(player: Player) -> None:
     nearest = player.see(SCREENS["closed door"])["around"].split("\n")[1]
     assert nearest.startswith("Nearest: ")
-    assert "closed door 1 steps east at 23,17, first east" in nearest
+    assert "closed door 1 step east at 23,17, first east" in nearest
     assert "unexplored exit" in nearest
 
 

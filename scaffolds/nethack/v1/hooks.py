@@ -153,6 +153,11 @@ def runs(steps: list[str]) -> str:
     return ", ".join(f"{name} {n}" if n > 1 else name for name, n in groups[:6]) + (" …" if groups[6:] else "")
 
 
+def steps_long(steps: list[str]) -> str:
+    """How long a way is."""
+    return f"{len(steps)} step{'s' * (len(steps) != 1)}"
+
+
 class Hooks:
     """State of one episode: where the player has been, what is known of stairs, what was written last."""
 
@@ -242,7 +247,7 @@ class Hooks:
         near = [cell for cell in before if cell in goals]
         if near:
             steps = route(before, near[0])
-            return f"{target} at {place(near[0])}: {len(steps)} steps: {runs(steps) or 'you are there'}"
+            return f"{target} at {place(near[0])}: {steps_long(steps)}: {runs(steps) or 'you are there'}"
         away = f" It lies {bearing(view.at, goals[0])}." if goals else ""
         return f"no way to {target} over what is drawn.{away} Look for unexplored exits, or search for hidden ones."
 
@@ -261,7 +266,7 @@ class Hooks:
         told = []
         for cell in new + shut[:1]:
             what, steps = "closed door" if view.doors.get(cell) == "closed" else "unexplored exit", route(before, cell)
-            told.append(f"{what} {len(steps)} steps {bearing(view.at, cell)} at {place(cell)}, first {steps[0]}")
+            told.append(f"{what} {steps_long(steps)} {bearing(view.at, cell)} at {place(cell)}, first {steps[0]}")
         lines.append(f"Nearest: {'; '.join(told) or 'no unexplored exit; search at dead ends and along walls'}.")
         return "\n".join(lines)
 
@@ -302,7 +307,7 @@ class Hooks:
         if not near:
             return f"Stairs down are {bearing(view.at, down[0])} at {place(down[0])}; no way there is known yet."
         steps = route(before, near[0])
-        return f"Stairs down at {place(near[0])}: {len(steps)} steps, {runs(steps)}."
+        return f"Stairs down at {place(near[0])}: {steps_long(steps)}, {runs(steps)}."
 
     def _danger(self) -> str:
         """Gods help those whose hit points are below a seventh, or below six."""
