@@ -171,7 +171,7 @@ def search(
     asked = _run(run)
     episodes = (asked,) if isinstance(asked, EpisodeTrace) else asked.select(task, seed)
     found = searching.search(
-        episodes, pattern, regex=regex, where=where or searching.EVERYWHERE, limit=limit, seconds=float("inf")
+        episodes, pattern, regex=regex, where=where or searching.EVERYWHERE, limit=limit, seconds=3600
     )
     for hit in found.hits:
         console.print(show.hit(hit, len(episodes) > 1), soft_wrap=True)
