@@ -522,3 +522,10 @@ def test_an_old_folder_is_as_fast_as_a_new_one(folder: Path) -> None:
     step()
     old = min(step() for _ in range(3))
     assert old < 4 * young
+
+
+def test_a_log_that_drops_its_oldest_lines_does_not_use_up_the_folder() -> None:
+    memory = Memory(None, [FileSpec(name="log.txt", kind="log", max_lines=2)], Limits(total_bytes=1000))
+    results = [memory.run(Op("APPEND", ("log.txt", f"a line of twenty: {i:03}"))) for i in range(500)]
+    assert all(result.ok for result in results)
+    assert sum(result.bytes_added for result in results) == memory.size("log.txt") == 44

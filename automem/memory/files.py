@@ -90,7 +90,8 @@ class TextFile(MemoryFile):
             duplicate = self._add(line, seq) and duplicate
         if not self.stale:
             self.appended.append(f"{text}\n".encode())
-        return Change(self.size - before, duplicate, self._drop_oldest())
+        dropped = self._drop_oldest()
+        return Change(self.size - before, duplicate, dropped)
 
     def replace(self, text: str, seq: int) -> Change:
         """Hold `text` only; empty for an empty file."""
@@ -100,7 +101,8 @@ class TextFile(MemoryFile):
         for line in text.split("\n") if text else ():
             self._add(line, seq)
         self._replaced()
-        return Change(self.size - before, same, self._drop_oldest())
+        dropped = self._drop_oldest()
+        return Change(self.size - before, same, dropped)
 
     def remove(self, line: str) -> int:
         """Remove every line that equals `line`, surrounding white space aside; how many there were."""
