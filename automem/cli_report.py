@@ -42,8 +42,9 @@ def report(
     """Write a report of runs: one HTML file with figures, charts and a replay of every episode."""
     from automem import runs
     from automem.errors import UserError
-    from automem.report import gather, page, write
-    from automem.report.write import writable
+    from automem.report.gather import gather
+    from automem.report.page import page
+    from automem.report.write import writable, write
 
     chosen = list(dict.fromkeys(names))
     if len(chosen) > MOST_RUNS:

@@ -1,8 +1,5 @@
-"""A report of runs: one HTML file with figures, charts and a replay of every episode."""
+"""A report of runs: one HTML file with figures, charts and a replay of every episode.
 
-from __future__ import annotations
-
-from automem.report.gather import Gathered, Missing, gather
-from automem.report.write import page, write
-
-__all__ = ["Gathered", "Missing", "gather", "page", "write"]
+`gather.gather` reads the runs, `page.page` makes the file's text, `write.write` puts it on the disk. They are
+imported where they are used: the processes that read episodes need no charts.
+"""

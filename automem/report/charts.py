@@ -125,7 +125,7 @@ def curves(rows: Sequence[Row], title: str, value: str, steps: bool = False) -> 
     """
     lines = (
         alt.Chart(_data(rows))
-        .mark_line(strokeWidth=1.6, opacity=0.75, interpolate="step-after" if steps else "linear")
+        .mark_line(strokeWidth=1.6, opacity=_opacity(rows), interpolate="step-after" if steps else "linear")
         .encode(
             alt.X("step:Q", title="step"), alt.Y("value:Q", title=value), _run_colour(), alt.Detail("line:N"),
             alt.StrokeDash("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_DASHES)), legend=None),
@@ -140,7 +140,7 @@ def files(rows: Sequence[Row], title: str) -> str:
     colour = alt.Color("file:O", scale=alt.Scale(domain=list(range(FILES)), range=list(_FILE)), legend=None)
     lines = (
         alt.Chart(_data(rows))
-        .mark_line(strokeWidth=1.6, opacity=0.8, interpolate="step-after")
+        .mark_line(strokeWidth=1.6, opacity=_opacity(rows), interpolate="step-after")
         .encode(
             alt.X("step:Q", title="step"), alt.Y("value:Q", title="bytes", axis=alt.Axis(format="~s")), colour,
             alt.Detail("line:N"), alt.Description("label:N"),
@@ -172,6 +172,11 @@ def _data(rows: Sequence[Row]) -> alt.Data:
     return alt.Data(values=[dict(row) for row in rows])
 
 
+def _opacity(rows: Sequence[Row]) -> float:
+    """Of lines: the more there are, the lighter, so that one sees where many run."""
+    return 0.8 if len({row["line"] for row in rows}) <= 6 else 0.5
+
+
 def _run_colour() -> alt.Color:
     return alt.Color("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_RUN)), legend=None)
 
@@ -185,8 +190,8 @@ def _drawn(chart: Any, label: str, height: int) -> str:
         "labelColor": _TEXT, "titleColor": _TEXT, "gridColor": _GRID, "domainColor": _LINE, "tickColor": _LINE,
         "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8,
     }  # fmt: skip
-    finished = chart.properties(width=WIDTH, height=height, background="transparent").configure(
-        axis=axis, view={"stroke": None}
-    )
+    finished = chart.properties(
+        width=WIDTH, height=height, background="transparent", padding={"left": 10, "right": 10, "top": 4, "bottom": 4}
+    ).configure(axis=axis, view={"stroke": None})
     # The default would let a chart's data be fetched from anywhere; ours has all of it in itself.
     return restyled(vl_convert.vegalite_to_svg(finished.to_dict(), allowed_base_urls=[]), _COLOURS, label)

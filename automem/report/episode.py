@@ -26,7 +26,7 @@ from automem.trace import EpisodeTrace, folder
 PART_STEPS = 400
 """Steps of a part at most."""
 
-PART_BYTES = 256 * 1024
+PART_BYTES = 128 * 1024
 """Bytes of a part, uncompressed, from which on it ends; or twice the memory folder's, if that is more."""
 
 POINTS = 160
@@ -94,6 +94,19 @@ def pack(asked: Asked) -> Packed:
             pictures.close()
     notes = [*packing.notes(), *([str(trace.damage)] if trace.damage is not None else [])]
     return packing.packed(asked.replay, notes)
+
+
+Answer = tuple[Packed | None, tuple[str, ...]]
+"""What is known of an episode, if it could be read, and what a reader should know."""
+
+
+def attempt(asked: Asked) -> Answer:
+    """`pack`, whose errors are something that the reader of the report should know."""
+    try:
+        packed = pack(asked)
+    except UserError as error:
+        return None, (str(error),)
+    return packed, packed.notes
 
 
 def _final_observation(trace: EpisodeTrace) -> str | None:

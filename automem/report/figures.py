@@ -47,7 +47,6 @@ class Episode:
 
     Attributes:
         run: number of its run in the report.
-        trace: its trace.
         result: what it came to, or what its readable steps come to.
         finished: whether it is over.
         trouble: what a reader should know: that it is not finished, why, and what is damaged.
@@ -55,7 +54,6 @@ class Episode:
     """
 
     run: int
-    trace: EpisodeTrace
     result: EpisodeResult
     finished: bool
     trouble: tuple[str, ...]
@@ -217,8 +215,11 @@ def achievement_rows(episodes: Sequence[Episode], names: Sequence[str]) -> dict[
             steps.setdefault(words, []).append(step)
             told = f"{names[episode.run]}, seed {episode.result.seed}: {words} at step {step}"
             rows.append({"step": step, "name": words, "run": episode.run % 8, "label": told})
-    return {
-        task: (rows, sorted(steps, key=lambda name: (sorted(steps[name])[len(steps[name]) // 2], name)))
-        for task, (rows, steps) in found.items()
-        if rows
-    }
+    told = {}
+    for task, (rows, steps) in found.items():
+        # What everybody has from the first action on, as NetHack's first dungeon level, says nothing.
+        order = [name for name in steps if any(steps[name])]
+        order.sort(key=lambda name: (sorted(steps[name])[len(steps[name]) // 2], name))
+        if order:
+            told[task] = ([row for row in rows if row["name"] in order], order)
+    return told

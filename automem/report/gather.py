@@ -14,10 +14,10 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from typing import Any
 
-from automem.episode import STEPS
+from automem.episode import STEPS, EpisodeJob, load_result
 from automem.errors import UserError
 from automem.report import figures
-from automem.report.episode import Asked, Packed, pack
+from automem.report.episode import Answer, Asked, attempt
 from automem.report.figures import Episode
 from automem.runs import Run
 from automem.trace import EpisodeTrace
@@ -79,49 +79,64 @@ def gather(
     """
     found: list[Episode] = []
     missing: list[Missing] = []
+    bare: list[Episode] = []
     asked: list[Asked] = []
     for number, run in enumerate(runs):
         why = figures.why_failed(run)
         shown = 0
         for job in sorted(run.jobs(), key=lambda job: (job.task, job.seed)):
             reason = why.get((job.task, job.seed), "")
+            told_why = [reason] if reason else []
             if not (job.folder / STEPS).is_file():
-                missing.append(Missing(number, job.task, job.seed, reason or "not begun"))
+                lost = _without_trace(number, job, told_why)
+                if isinstance(lost, Episode):
+                    bare.append(lost)
+                else:
+                    missing.append(lost)
                 continue
             trace = EpisodeTrace(job.folder)
             stats, trouble = figures.stats_of(trace, job.steps)
             if stats is None:
                 missing.append(Missing(number, job.task, job.seed, "; ".join(trouble)))
                 continue
-            told_why = [reason] if reason and not stats.finished else []
-            found.append(Episode(number, trace, stats.result, stats.finished, (*told_why, *trouble), None))
+            told_why = [] if stats.finished else told_why
+            found.append(Episode(number, stats.result, stats.finished, (*told_why, *trouble), None))
             wanted = replays is None or shown < replays
             asked.append(
                 Asked(job.folder, run.config.name, job.task, job.seed, job.steps, pictures=pictures, replay=wanted)
             )
             shown += 1
-    if not any(episode.result.steps for episode in found):
+    if not any(episode.result.steps for episode in (*found, *bare)):
         names = ", ".join(run.config.name for run in runs)
         raise UserError(
             f"{names}: no step was played yet, so there is nothing to report; play, or resume, the run first"
         )
     packed = _packed(asked, workers or os.cpu_count() or 1, told)
-    episodes = tuple(
-        replace(episode, packed=one, trouble=(*episode.trouble, *notes))
+    read = [
+        replace(episode, packed=one, trouble=tuple(dict.fromkeys((*episode.trouble, *notes))))
         for episode, (one, notes) in zip(found, packed, strict=True)
-    )
+    ]
+    episodes = tuple(sorted((*read, *bare), key=lambda e: (e.run, e.result.task, e.result.seed)))
     summaries = tuple(figures.summary(run, [e for e in episodes if e.run == number]) for number, run in enumerate(runs))
     return Gathered(tuple(runs), episodes, tuple(missing), summaries)
 
 
-Answer = tuple[Packed | None, tuple[str, ...]]
+def _without_trace(run: int, job: EpisodeJob, why: list[str]) -> Episode | Missing:
+    """An episode whose steps are not there: its result may be."""
+    try:
+        result = load_result(job.folder)
+    except UserError as error:
+        return Missing(run, job.task, job.seed, str(error))
+    if result is None:
+        return Missing(run, job.task, job.seed, "; ".join(why) or "not begun")
+    return Episode(run, result, True, (f"its trace is gone: there is no {job.folder / STEPS}",), None)
 
 
 def _packed(asked: Sequence[Asked], workers: int, told: Advance | None) -> list[Answer]:
     """Every episode packed; where a process dies, its episodes are packed one by one, then without pictures."""
     answers: list[Answer | None] = [None] * len(asked)
     with _pool(min(workers, len(asked))) as pool:
-        futures = [pool.submit(_try, one) for one in asked]
+        futures = [pool.submit(attempt, one) for one in asked]
         for number, future in enumerate(futures):
             answers[number] = _answer(future)
             if told is not None and answers[number] is not None:
@@ -131,7 +146,7 @@ def _packed(asked: Sequence[Asked], workers: int, told: Advance | None) -> list[
             continue
         for again in (one, replace(one, pictures=False)):
             with _pool(1) as pool:
-                answer = _answer(pool.submit(_try, again))
+                answer = _answer(pool.submit(attempt, again))
             if answer is not None:
                 lost = (
                     () if again.pictures == one.pictures else ("No pictures: the game died when it was played again.",)
@@ -147,14 +162,6 @@ def _packed(asked: Sequence[Asked], workers: int, told: Advance | None) -> list[
 
 def _pool(workers: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(max(1, workers), mp_context=multiprocessing.get_context("spawn"))
-
-
-def _try(asked: Asked) -> Answer:
-    try:
-        packed = pack(asked)
-    except UserError as error:
-        return None, (str(error),)
-    return packed, packed.notes
 
 
 def _answer(future: Future[Answer]) -> Answer | None:

@@ -37,6 +37,9 @@ class Pictures:
         except (ModuleNotFoundError, games.UnknownTask, BoxobanError) as error:
             self._stop(f"No pictures: {error}")
             return
+        except Exception as error:  # a game that another package adds may raise anything
+            self._stop(f"No pictures: the game failed when it was played again: {type(error).__name__}: {error}")
+            return
         if games.game_of(task) == "crafter" and hasattr(self._game, "_env"):
             self.kind = "tiles"
 
@@ -77,8 +80,8 @@ class Pictures:
             return
         try:
             transition = self._game.step(action)
-        except games.InvalidAction as error:
-            self._stop(f"No pictures from step {step + 1} on: {error}.")
+        except Exception as error:  # an action that the game lacks now, or a fault of the game
+            self._stop(f"No pictures from step {step + 1} on: {type(error).__name__}: {error}")
             return
         self._shown, self._over = transition.observation.text, transition.done
 

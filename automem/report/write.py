@@ -8,9 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from automem.errors import UserError
-from automem.report.page import MARK, page
-
-__all__ = ["page", "writable", "write"]
+from automem.report.page import MARK
 
 _HEAD = 1000
 """Bytes at the beginning of a file that tell whether it is a report."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import select
@@ -42,13 +43,20 @@ class Browser:
         to_browser, from_here = os.pipe()
         from_browser, to_here = os.pipe()
 
+        def wire() -> None:
+            # The browser reads commands from 3 and answers on 4; either end may have such a number itself.
+            high = fcntl.fcntl(to_browser, fcntl.F_DUPFD, 10), fcntl.fcntl(to_here, fcntl.F_DUPFD, 10)
+            os.dup2(high[0], 3)
+            os.dup2(high[1], 4)
+
         self._process = subprocess.Popen(
-            # The browser reads commands from 3 and answers on 4; those numbers may be ours.
-            ["/bin/sh", "-c", f'exec "$0" "$@" 3<&{to_browser} 4>&{to_here}', FOUND, *_FLAGS,
-             f"--user-data-dir={self._profile.name}", "about:blank"],
-            pass_fds=(to_browser, to_here), stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [FOUND, *_FLAGS, f"--user-data-dir={self._profile.name}", "about:blank"],
+            preexec_fn=wire,
+            pass_fds=(3, 4),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_browser)
         os.close(to_here)
         self._out, self._in = from_here, from_browser

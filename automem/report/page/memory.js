@@ -20,8 +20,8 @@ class Folder {
     if (!names.includes(this.chosen)) this.chosen = names[0] ?? null;
     this.when.textContent = names.length
       ? touched.length
-        ? `when PLAN began; ${touched.length === 1 ? "1 file" : `${touched.length} files`} changed in this step`
-        : "when PLAN began; nothing changed in this step"
+        ? `when PLAN began · ${touched.length === 1 ? "1 file" : `${touched.length} files`} changed`
+        : "when PLAN began · nothing changed"
       : "empty";
     this.names(names);
     this.file(true);
@@ -80,7 +80,10 @@ class Folder {
     this.view.replaceChildren(text);
     if (!scroll) return;
     const mark = text.querySelector("ins, del");
-    if (mark) this.view.scrollTop = mark.offsetTop - this.view.offsetTop - this.view.clientHeight / 3;
+    if (mark) {
+      const down = mark.getBoundingClientRect().top - this.view.getBoundingClientRect().top;
+      this.view.scrollTop += down - this.view.clientHeight / 3;
+    }
     else if (this.shown !== name) this.view.scrollTop = 0;
     this.shown = name;
   }

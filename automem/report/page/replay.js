@@ -62,7 +62,7 @@ class Replay {
     $("action").replaceChildren(...action(record, head, step, achievements));
     $("outcome").textContent = record.end
       ? "the end: what the last action led to"
-      : `${record.action}${record.reward ? `, reward ${signed(record.reward)}` : ""}, progression ${(100 * (record.progression ?? 0)).toFixed(1)} %`;
+      : `plays ${record.action}${record.reward ? `, reward ${signed(record.reward)}` : ""}, progression ${(100 * (record.progression ?? 0)).toFixed(1)} %`;
     document.documentElement.dataset.shown = `${this.current.entry.id},${step}`;
     clearTimeout(this.rest);
     this.rest = setTimeout(() => this.rested(words), 400);
@@ -150,10 +150,10 @@ function action(record, head, step, achievements) {
     if (record.truncated) line.append(" ", made("span", "badge", "a limit ended it"));
     found.push(line);
   }
-  const names = head.reached.filter(([at]) => at <= step);
+  const names = head.reached.filter(([at]) => at <= step).reverse();
   if (names.length) {
     const list = made("ul", "achieved");
-    list.setAttribute("aria-label", "Achievements so far");
+    list.setAttribute("aria-label", "Achievements so far, the latest first");
     for (const [at, name] of names) {
       const count = achievements?.[name] ?? 0;
       const item = made("li", at === step ? "new" : "", name.replaceAll("_", " "));
@@ -250,7 +250,7 @@ function started() {
     const number = index.episodes.findIndex((entry) => entry.id === Number(found[1]));
     if (number < 0) return false;
     replay.watch(number, Number(found[2]));
-    $("replay").scrollIntoView();
+    $("player").scrollIntoView();
     $("replay").focus({ preventScroll: true });
     return true;
   };
