@@ -17,7 +17,7 @@ from automem import scaffold, trace
 from automem.episode import RESULT
 from automem.errors import UserError
 from automem.runs import Run
-from automem.trace import show
+from automem.trace import show, stats
 from automem.trace.search import EVERYWHERE, Found, _texts, search
 from tests.traces import Written, a_run, mapping_scaffold, play
 
@@ -156,3 +156,22 @@ def test_steps_read_like_what_happened(hooked: trace.EpisodeTrace) -> None:
     for record in hooked.steps():
         for turn in (*record.log, *record.plan):
             assert all(line in full for line in turn.text.replace("\x1b", "\ufffd").split("\n"))
+
+
+def test_many_unfinished_episodes_come_to_the_same_in_several_processes(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(run.folder, tmp_path / "copy")
+    asked = trace.RunTrace(str(tmp_path / "copy"))
+    for episode in asked.episodes:
+        (episode.folder / RESULT).unlink()
+    path = asked.episodes[1].path
+    path.write_bytes(path.read_bytes()[:-9])
+    alone = trace.RunTrace(str(tmp_path / "copy")).stats()
+    monkeypatch.setattr(stats, "WORTH_A_PROCESS", 1)
+    monkeypatch.setattr(stats, "of_episode", lambda *_: pytest.fail("it was done in this process"))
+    together = trace.RunTrace(str(tmp_path / "copy")).stats()
+    assert together == alone
+    assert [bool(episode.damage) for episode in together.episodes] == [False, True]
+    assert [episode.result.steps for episode in together.episodes] == [15, 14]
+    assert {episode.result.steps_limit for episode in together.episodes} == {15}

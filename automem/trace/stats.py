@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 from automem.episode import EpisodeResult
 from automem.executor import Outcome
-from automem.metrics import Behaviour, Counts, rates
+from automem.metrics import Behaviour, Counts, counts_from, rates
 from automem.runs import Run
 from automem.summary import summarise
-from automem.trace.episode import EpisodeTrace
+from automem.trace.episode import EpisodeTrace, run_of
+
+WORTH_A_PROCESS = 8 * 2**20
+"""Bytes of traces of unfinished episodes for which a process of its own is started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +64,15 @@ class RunStats:
         return self.planned - sum(episode.finished for episode in self.episodes)
 
 
-def of_episode(episode: EpisodeTrace, steps_limit: int = 0) -> EpisodeStats:
+def of_episode(episode: EpisodeTrace) -> EpisodeStats:
     """An episode's figures: from its ``episode.json`` if it has one, else from its trace."""
     if episode.result is not None:
         return EpisodeStats(episode.result, True, rates(episode.result.counts))
-    played = so_far(episode, steps_limit)
+    played = so_far(episode)
     return EpisodeStats(played, False, rates(played.counts), "" if episode.damage is None else str(episode.damage))
 
 
-def so_far(episode: EpisodeTrace, steps_limit: int = 0) -> EpisodeResult:
+def so_far(episode: EpisodeTrace) -> EpisodeResult:
     """What the readable steps of a trace come to.
 
     What the last action led to is not in the trace; so the last step counts as one that changed something.
@@ -88,7 +96,7 @@ def so_far(episode: EpisodeTrace, steps_limit: int = 0) -> EpisodeResult:
     return EpisodeResult(
         task=episode.task,
         seed=episode.seed,
-        steps_limit=steps_limit,
+        steps_limit=_limit(episode),
         steps=behaviour.counts.steps,
         progression=0.0 if before is None else before.progression,
         achievements={} if before is None else dict(before.achievements),
@@ -104,16 +112,60 @@ def so_far(episode: EpisodeTrace, steps_limit: int = 0) -> EpisodeResult:
     )
 
 
+def _limit(episode: EpisodeTrace) -> int:
+    """Steps at most, as the run planned them; 0 when that is not known."""
+    run = run_of(episode.folder)
+    return 0 if run is None else next((task.steps for task in run.config.tasks if task.task == episode.task), 0)
+
+
 def of_run(run: Run, episodes: Sequence[EpisodeTrace]) -> RunStats:
     """A run's figures. Raises `UserError` when an ``episode.json`` is damaged."""
     jobs = {job.folder: job for job in run.jobs()}
-    found = [of_episode(episode, jobs[episode.folder].steps) for episode in episodes]
+    unfinished = [episode for episode in episodes if episode.result is None]
+    known = _in_processes(unfinished) or {}
+    found = [known.get(episode.folder) or of_episode(episode) for episode in episodes]
     outcomes = [
         Outcome(jobs[episode.folder], one.result, None)
         for episode, one in zip(episodes, found, strict=True)
         if one.result.steps
     ]
     return RunStats(run.config.name, tuple(found), len(jobs), summarise(outcomes))
+
+
+def _in_processes(episodes: Sequence[EpisodeTrace]) -> dict[Path, EpisodeStats] | None:
+    """The figures of unfinished episodes, by folder, from several processes; None where those are not worth it."""
+    size = sum(episode.path.stat().st_size for episode in episodes)
+    workers = min(os.cpu_count() or 1, len(episodes), size // WORTH_A_PROCESS)
+    if workers < 2:
+        return None
+    command = [sys.executable, "-c", "from automem.trace import stats; stats.answer()"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path or "." for path in sys.path)}
+    started = []
+    for worker in range(workers):
+        folders = [str(episode.folder.absolute()) for episode in episodes[worker::workers]]
+        process = subprocess.Popen([*command, *folders], stdout=subprocess.PIPE, env=environment)
+        started.append((process, episodes[worker::workers]))
+    found: dict[Path, EpisodeStats] = {}
+    try:
+        for process, chosen in started:
+            said, _ = process.communicate()
+            if process.returncode:
+                return None
+            for episode, (result, damage) in zip(chosen, json.loads(said), strict=True):
+                played = EpisodeResult(**{**result, "counts": counts_from(result["counts"])})
+                found[episode.folder] = EpisodeStats(played, False, rates(played.counts), damage)
+    finally:
+        for process, _ in started:
+            process.kill()
+            process.wait()
+    return found
+
+
+def answer() -> None:
+    """Write the figures of the episodes that the arguments name to standard output."""
+    found = [of_episode(EpisodeTrace(folder)) for folder in sys.argv[1:]]
+    said = [({**asdict(one.result), "counts": one.result.counts.as_dict()}, one.damage) for one in found]
+    json.dump(said, sys.stdout)
 
 
 def total(episodes: Sequence[EpisodeStats]) -> Counts:
