@@ -99,7 +99,11 @@ def empty(memory: Memory) -> None:
 
 
 def with_result_chars(scaffold: Scaffold, result_chars: int | None) -> Scaffold:
-    """The same scaffold with another limit for reads."""
+    """The same scaffold with another limit for reads. Ends the program for one with code, which is not run here."""
+    if scaffold.hooks is not None:
+        sys.exit(
+            f"{scaffold.ref} has hooks, and this measures without: use automem eval crafter --scaffold {scaffold.ref}"
+        )
     if result_chars is None:
         return scaffold
     limits = scaffold.schema.limits.model_copy(update={"result_chars": result_chars})

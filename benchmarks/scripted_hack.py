@@ -71,6 +71,8 @@ class Episode:
 def play_episode(task: str, seed: int, steps: int, ref: str, watch: int = 0, forget: bool = False) -> Episode:
     """Play one episode. `watch`: 1 prints its steps, 2 the screens, 3 the memory; `forget` empties memory at each."""
     loaded = scaffolds.load(ref)
+    if loaded.hooks is not None:
+        sys.exit(f"{ref} has hooks, and this measures without: use automem eval --scaffold {ref}")
     files = [file.spec() for file in loaded.schema.files]
     limits = loaded.schema.limits.for_memory()
     memory = Memory(None, files, limits, initial=loaded.initial)
