@@ -1,7 +1,7 @@
 # `make` or `make help` lists what there is. `make demo` and `make test` set everything up themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format play eval runs log diff check doctor bench clean
+.PHONY: help setup demo test lint format play eval runs report log diff check doctor bench clean
 
 # The first Python that is new enough: `command -v` alone would also find shims that start nothing.
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
@@ -46,6 +46,10 @@ eval: setup ## play a SUITE and store the run
 
 runs: setup ## the runs so far
 	@$(BIN)/automem runs
+
+report: setup ## one HTML file about runs, RUN="first second", with a replay of every episode
+	@test -n "$(RUN)" || { echo "name a run: make report RUN=first; make runs lists them" >&2; exit 2; }
+	@$(BIN)/automem report $(RUN) $(ARGS)
 
 log: setup ## versions of the scaffolds of GAME as a tree, with their scores
 	@$(BIN)/automem scaffold log $(GAME) $(ARGS)

@@ -20,7 +20,7 @@ from automem.errors import UserError
 from automem.records import StepRecord
 from automem.report import edits
 from automem.report.episode import Asked, pack
-from automem.report.gather import gather
+from automem.report.gather import Gathered, gather
 from automem.report.page import page
 from automem.report.screens import Screens
 from automem.report.svg import restyled
@@ -30,7 +30,7 @@ from automem.trace import EpisodeTrace, TraceWriter, read
 from tests.report.made import Page, finish, run_of, steps_of, unpacked
 from tests.traces import Written, a_run, mapping_scaffold, play
 
-HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 ]]> {{7*7}} &amp; <b>"
+HOSTILE = "\x1b[31m\x07</script><img src=x onerror=alert(1)><!-- \u2028 ]]> {{7*7}} &amp; <b>"
 
 Command = Callable[..., tuple[int, str]]
 
@@ -41,6 +41,12 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTOMEM_RUNS", str(tmp_path_factory.mktemp("runs")))
         yield a_run("one", seeds="7..8", steps=25)
+
+
+@pytest.fixture(scope="module")
+def gathered(played: Run) -> Gathered:
+    """All that a report of that run shows."""
+    return gather([played], workers=1)
 
 
 @pytest.fixture
@@ -206,7 +212,7 @@ def _step(written: Written) -> StepRecord:
 
 
 def test_text_of_traces_stays_text(folder: Path) -> None:
-    text = page(gather([hostile_run(folder)]))
+    text = page(gather([hostile_run(folder)], pictures=False, workers=1))
     read_ = Page(text)
     assert "img" not in read_.tags and "onerror" not in read_.attributes
     assert not [name for name in read_.attributes if name.startswith("on")]
@@ -218,8 +224,8 @@ def test_text_of_traces_stays_text(folder: Path) -> None:
     assert text.count("<script>") == 1 and text.count("</script>") == text.count("<script")
 
 
-def test_the_page_asks_for_nothing(played: Run) -> None:
-    text = page(gather([played]))
+def test_the_page_asks_for_nothing(gathered: Gathered) -> None:
+    text = page(gathered)
     read_ = Page(text)
     policy = next(value for value in read_.attributes["content"] if "default-src" in value)
     assert "default-src 'none'" in policy and "unsafe" not in policy and "http" not in policy
@@ -229,13 +235,12 @@ def test_the_page_asks_for_nothing(played: Run) -> None:
     assert not outside and "@import" not in text and "url(" not in read_.scripts["style"]
 
 
-def test_the_figures_are_the_runs(played: Run) -> None:
-    found = gather([played])
-    text = Page(page(found)).text
+def test_the_figures_are_the_runs(played: Run, gathered: Gathered) -> None:
+    text = Page(page(gathered)).text
     summary = played.summary()
     assert summary is not None
     assert f"{100 * summary['overall']['progression']:.1f}" in text
-    assert json.loads(json.dumps(found.summaries[0]["overall"])) == summary["overall"]
+    assert json.loads(json.dumps(gathered.summaries[0]["overall"])) == summary["overall"]
     assert "a program that follows rules. Its figures are not those of an LLM" in text
     assert played.config.scaffolds["crafter"].identity[:12] in text
 
@@ -252,7 +257,7 @@ def test_unfinished_and_damaged_episodes_are_named_and_not_in_the_mean(folder: P
     finish(jobs[1].folder, progression=0.25)
     damaged = jobs[3].folder / STEPS
     os.truncate(damaged, damaged.stat().st_size - 7)
-    found = gather([run])
+    found = gather([run], pictures=False, workers=1)
     text = Page(page(found)).text
     assert "seed 2 not finished: 8 steps were played" in text
     assert "seed 3 not finished: 7 steps" in text and "record 7" in text and "is incomplete" in text
@@ -273,7 +278,7 @@ def test_two_runs_stand_side_by_side_paired(folder: Path) -> None:
             written.step()
             written.writer.close()
             finish(job.folder, progression=0.1 * job.seed + gain)
-    text = Page(page(gather(made, pictures=False))).text
+    text = Page(page(gather(made, pictures=False, workers=1))).text
     assert "second minus first" in text and "+10.0" in text and "3 / 0 / 0" in text
 
 

@@ -5,6 +5,7 @@ Hovering over a mark tells what it is. Every chart stands beside a table of the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,11 @@ RUNS = 8
 
 FILES = 8
 """Colours of memory files; further files share the last."""
+
+LONGEST = 300
+"""Characters of a text in a chart."""
+
+_UNKNOWN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 WIDTH = 520
 """Pixels across the marks of a chart."""
@@ -194,4 +200,16 @@ def _drawn(chart: Any, label: str, height: int) -> str:
         width=WIDTH, height=height, background="transparent", padding={"left": 10, "right": 10, "top": 4, "bottom": 4}
     ).configure(axis=axis, view={"stroke": None})
     # The default would let a chart's data be fetched from anywhere; ours has all of it in itself.
-    return restyled(vl_convert.vegalite_to_svg(finished.to_dict(), allowed_base_urls=[]), _COLOURS, label)
+    svg = vl_convert.vegalite_to_svg(_drawable(finished.to_dict()), allowed_base_urls=[])
+    return restyled(svg, _COLOURS, _drawable(label))
+
+
+def _drawable(value: Any) -> Any:
+    """The same, with texts that can stand in a picture: short ones, of characters that XML knows."""
+    if isinstance(value, str):
+        return _UNKNOWN.sub("\ufffd", value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}…")
+    if isinstance(value, dict):
+        return {key: _drawable(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_drawable(inner) for inner in value]
+    return value

@@ -65,15 +65,10 @@ class Episode:
         return f"{self.result.task}, seed {self.result.seed}"
 
 
-def stats_of(trace: EpisodeTrace, limit: int) -> tuple[EpisodeStats | None, list[str]]:
-    """An episode's figures, and what is wrong with it in words; no figures where its files cannot be read.
-
-    Args:
-        trace: the episode.
-        limit: its step limit.
-    """
+def stats_of(trace: EpisodeTrace) -> tuple[EpisodeStats | None, list[str]]:
+    """An episode's figures, and what is wrong with it in words; no figures where its files cannot be read."""
     try:
-        stats = of_episode(trace, limit)
+        stats = of_episode(trace)
     except UserError as error:
         return None, [str(error)]
     trouble = [] if stats.finished else [f"not finished: {stats.result.steps} steps were played"]
@@ -215,11 +210,11 @@ def achievement_rows(episodes: Sequence[Episode], names: Sequence[str]) -> dict[
             steps.setdefault(words, []).append(step)
             told = f"{names[episode.run]}, seed {episode.result.seed}: {words} at step {step}"
             rows.append({"step": step, "name": words, "run": episode.run % 8, "label": told})
-    told = {}
+    ordered: dict[str, tuple[list[Any], list[str]]] = {}
     for task, (rows, steps) in found.items():
         # What everybody has from the first action on, as NetHack's first dungeon level, says nothing.
         order = [name for name in steps if any(steps[name])]
         order.sort(key=lambda name: (sorted(steps[name])[len(steps[name]) // 2], name))
         if order:
-            told[task] = ([row for row in rows if row["name"] in order], order)
-    return told
+            ordered[task] = ([row for row in rows if row["name"] in order], order)
+    return ordered

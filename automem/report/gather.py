@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -95,7 +96,7 @@ def gather(
                     missing.append(lost)
                 continue
             trace = EpisodeTrace(job.folder)
-            stats, trouble = figures.stats_of(trace, job.steps)
+            stats, trouble = figures.stats_of(trace)
             if stats is None:
                 missing.append(Missing(number, job.task, job.seed, "; ".join(trouble)))
                 continue
@@ -134,6 +135,8 @@ def _without_trace(run: int, job: EpisodeJob, why: list[str]) -> Episode | Missi
 
 def _packed(asked: Sequence[Asked], workers: int, told: Advance | None) -> list[Answer]:
     """Every episode packed; where a process dies, its episodes are packed one by one, then without pictures."""
+    if workers == 1 and not any(one.pictures for one in asked):
+        return [attempt(one) for one in asked]  # no game is played, so nothing can die
     answers: list[Answer | None] = [None] * len(asked)
     with _pool(min(workers, len(asked))) as pool:
         futures = [pool.submit(attempt, one) for one in asked]
@@ -161,7 +164,12 @@ def _packed(asked: Sequence[Asked], workers: int, told: Advance | None) -> list[
 
 
 def _pool(workers: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(max(1, workers), mp_context=multiprocessing.get_context("spawn"))
+    return ProcessPoolExecutor(max(1, workers), multiprocessing.get_context("spawn"), _die_with_the_reader)
+
+
+def _die_with_the_reader() -> None:
+    """Ctrl-C ends all processes of the terminal; those that read episodes have nothing to say about it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _answer(future: Future[Answer]) -> Answer | None:

@@ -106,7 +106,6 @@ def _chart(svg: str) -> Any:
 def _run(gathered: Gathered, number: int) -> dict[str, Any]:
     config, data = gathered.runs[number].config, gathered.summaries[number]
     mine = [e for e in gathered.episodes if e.run == number]
-    played = sorted({e.result.scaffold for e in mine if e.result.scaffold})
     return {
         "number": number,
         "colour": f"run-{number % charts.RUNS}",
@@ -118,7 +117,6 @@ def _run(gathered: Gathered, number: int) -> dict[str, Any]:
         "scripted": config.model.name == "scripted",
         "created": config.created,
         "scaffolds": [(game, s.ref, s.identity) for game, s in config.scaffolds.items()],
-        "played": played,
         "planned": sum(len(task.seeds) for task in config.tasks),
         "begun": len(mine),
         "finished": sum(e.finished for e in mine),

@@ -111,13 +111,35 @@ def test_every_way_to_move_leads_to_its_step(at: Browser) -> None:
     at.press("ArrowRight")  # the slider has the focus now
     shown(at, 21)
     at.run(
-        "(() => { const n = document.getElementById('number'); n.value = 33; n.dispatchEvent(new Event('change')); })()"
+        "(() => { const n = document.getElementById('number'); n.focus(); n.value = 33;"
+        " n.dispatchEvent(new Event('change')); })()"
     )
     shown(at, 33)
     assert at.run("document.getElementById('at').getAttribute('aria-valuetext')") == "step 33 of 39"
-    at.run("location.hash = '#watch=1,2'")
+    at.press("Home")
+    at.run("location.hash = '#watch=1,2'")  # the field had the focus, where Home has its own meaning
     shown(at, 2, episode=1)
+    at.press("[")
+    shown(at, 0)
     assert at.problems == []
+
+
+def test_it_plays_by_itself_to_the_end(at: Browser, minihack: Run) -> None:
+    at.run("location.hash = '#watch=1,0'")
+    shown(at, 0, episode=1)
+    at.run("document.getElementById('speed').value = 15")
+    at.press(" ")
+    assert at.run("document.getElementById('play').textContent") == "Pause"
+    shown(at, len(EpisodeTrace(minihack.jobs()[0].folder)), episode=1)
+    at.until("document.getElementById('play').textContent === 'Play'")
+
+
+def test_a_program_is_called_one(at: Browser) -> None:
+    called = "getComputedStyle(document.getElementById('played-by')).display !== 'none'"
+    assert not at.run(called)
+    at.run("location.hash = '#watch=1,0'")
+    shown(at, 0, episode=1)
+    assert at.run(called)
 
 
 def test_marks_are_jumped_to(at: Browser, mapped: Run) -> None:
@@ -274,7 +296,7 @@ def test_text_of_traces_does_nothing(browser: Browser, runs_folder: Path) -> Non
     written.writer.close()
     finish(written.folder, observation=HOSTILE)
     out = runs_folder / "bad.html"
-    write(page(gather([run], workers=1)), out)
+    write(page(gather([run], pictures=False, workers=1)), out)
     browser.open(out)
     shown(browser, 0)
     browser.run("document.getElementById('replay').focus()")

@@ -11,18 +11,16 @@ class Folder {
     this.shown = null;
   }
 
-  show(before, after, changes, step) {
-    this.state = { before, after, changes: changes ?? {}, step };
+  show(before, after, record) {
+    this.state = { before, after, changes: record.memory ?? {} };
     const touched = Object.keys(this.state.changes);
     const gone = touched.filter((name) => !after.has(name));
     const names = [...after.keys(), ...gone].sort();
     if (touched.length && !touched.includes(this.chosen)) this.chosen = touched[0];
     if (!names.includes(this.chosen)) this.chosen = names[0] ?? null;
-    this.when.textContent = names.length
-      ? touched.length
-        ? `when PLAN began · ${touched.length === 1 ? "1 file" : `${touched.length} files`} changed`
-        : "when PLAN began · nothing changed"
-      : "empty";
+    const when = record.end ? "at the end" : "when PLAN began";
+    const count = touched.length === 1 ? "1 file changed" : `${touched.length || "no"} files changed`;
+    this.when.textContent = `${when} · ${names.length ? count : "empty"}`;
     this.names(names);
     this.file(true);
   }

@@ -28,7 +28,6 @@ class Replay {
     const { entry, head, last } = episode;
     $("episode").value = String(number);
     $("at").max = $("number").max = last;
-    $("of").textContent = `of ${last - 1}`;
     $("played-by").hidden = !entry.scripted;
     const notes = [...new Set([...entry.trouble, ...head.notes])];
     $("notes").hidden = !notes.length;
@@ -54,11 +53,12 @@ class Replay {
     $("at").value = $("number").value = String(step);
     const words = record.end ? "the end" : `step ${step} of ${last - 1}`;
     $("at").setAttribute("aria-valuetext", words);
+    $("of").textContent = record.end ? "the end" : `of ${last - 1}`;
     this.picture.show(picture, head.legend, step);
     $("observation").textContent = record.observation ?? "(was not recorded)";
     $("observation").scrollTop = 0;
-    this.turns.show(record, head.models);
-    this.folder.show(before, after, record.memory, step);
+    this.turns.show(record, head);
+    this.folder.show(before, after, record);
     $("action").replaceChildren(...action(record, head, step, achievements));
     $("outcome").textContent = record.end
       ? "the end: what the last action led to"

@@ -8,8 +8,9 @@ class Turns {
     this.open = new Set();
   }
 
-  show(record, models) {
+  show(record, { models, system }) {
     const found = [];
+    if (system && !record.end) found.push(this.details("system", "system message", () => made("pre", "", system)));
     (record.log ?? []).forEach((turn, i, all) => found.push(this.turn("LOG", turn, i, all.length, models)));
     if (record.maintained) {
       const box = made("section", "turn hook", heading("maintain", "hook of the scaffold"));
@@ -27,7 +28,7 @@ class Turns {
       found.push(box);
     }
     for (const warning of record.warnings ?? []) found.push(made("p", "error", warning));
-    if (!found.length) found.push(made("p", "dim", record.end ? "The episode ended before this." : "Nothing was written."));
+    if (record.end || !(record.log || record.plan)) found.push(made("p", "dim", record.end ? "The episode is over." : "Nothing was written."));
     this.place.replaceChildren(...found);
     this.place.scrollTop = 0;
   }
