@@ -79,7 +79,9 @@ def complete_run(incomplete: str) -> list[str]:
 ScaffoldName = Annotated[
     str | None,
     typer.Option(
-        "--scaffold", help="game/version or a folder; each game's v0 when not given.", autocompletion=complete_scaffold
+        "--scaffold",
+        help="game/version, a folder, runs/NAME, or 8 or more digits of an identity; each game's v0 when not given.",
+        autocompletion=complete_scaffold,
     ),
 ]
 ModelName = Annotated[

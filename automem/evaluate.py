@@ -30,7 +30,7 @@ class Request:
     Attributes:
         target: a suite or a task.
         model: the task model, with its sampling.
-        scaffold: ``game/version`` or a path, for the game it names; other games use their v0.
+        scaffold: a version, named as for `automem.lineage.locate`, for the game it plays; other games use their v0.
         seeds: one text for all tasks (``games.suites.parse_seeds``), or None.
         episodes: only the first so many seeds of each task.
         steps: step limit instead of the suite's.
@@ -225,7 +225,7 @@ def _loaded(request: Request, ref: str) -> Scaffold:
         for played in run.config.scaffolds.values():
             if played.ref == ref:
                 return _unchanged(run, played, scaffold.load(str(run.folder / played.folder)))
-    return scaffold.load(ref)
+    return lineage.resolve(ref)
 
 
 def _tasks(request: Request) -> tuple[PlannedTask, ...]:
