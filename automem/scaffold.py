@@ -33,7 +33,7 @@ LARGEST_FILE = 256 * 1024
 """Bytes of one scaffold file. Scaffolds are meant to be read by people."""
 
 LONGEST_LINE = 2000
-"""Bytes of a line of ``scaffold.toml``: a parser takes time for a key of thousands of parts."""
+"""Characters of a line of ``scaffold.toml``: a parser takes the square of the time for a key of so many parts."""
 
 _REFERENCE = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
@@ -186,12 +186,21 @@ def _hooks(folder: Path, schema: Schema, sources: Mapping[str, bytes]) -> HookSo
     return hooks
 
 
+def too_long(text: str) -> int | None:
+    """The first line of a ``scaffold.toml``, from 1, that has more than `LONGEST_LINE` characters.
+
+    Only a newline ends a line of TOML; U+2028 and its like do not.
+    """
+    return next((number for number, line in enumerate(text.split("\n"), 1) if len(line) > LONGEST_LINE), None)
+
+
 def _schema(path: Path, data: bytes) -> Schema:
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if len(line) > LONGEST_LINE:
-            raise ScaffoldError(f"{path}:{number}: longer than {LONGEST_LINE} bytes; break it up")
+    text = _text(path.parent, path.name, data)
+    number = too_long(text)
+    if number is not None:
+        raise ScaffoldError(f"{path}:{number}: longer than {LONGEST_LINE} characters; break it up")
     try:
-        document = tomllib.loads(data.decode("utf-8"))
+        document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ScaffoldError(f"{path}: not valid TOML: {error}") from error
     try:

@@ -46,5 +46,5 @@ def test_a_name_and_a_folder_mean_what_is_there_now(named: str) -> None:
 
 
 def test_a_version_that_is_not_there_is_told_in_one_message() -> None:
-    with pytest.raises(UserError, match="no scaffold 'runs/nope'. Name a version, a folder"):
+    with pytest.raises(UserError, match=r"^no scaffold 'runs/nope'\. Name a version, a folder"):
         chosen("runs/nope")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
-from automem import scaffold
+from automem import lineage, scaffold
 from automem.check import code, folder, initial, messages, schema, sense
 from automem.check.folder import FILES, HOOKS, PROMPTS, TOML, Contents
 from automem.check.report import Finding, Report, error, in_order, warning
@@ -19,7 +19,7 @@ _UNREADABLE = frozenset({"toml", "not-a-file", "file-too-large", "unreadable", "
 """Codes of errors with which loading is not even tried."""
 
 _MOST_VERSIONS = 500
-"""Versions that are looked through for a parent."""
+"""Folders beside a scaffold that are looked through for its parent."""
 
 
 def check(ref: str, *, smoke: bool = True, unsafe: bool = False) -> Report:
@@ -122,17 +122,16 @@ def _identity(where: Path, read: SchemaRead, found: Contents) -> Iterator[Findin
     line = positions.line(("scaffold", "parent"))
     if identity.parent == found.identity:
         yield error(TOML, line, "parent", "it is its own parent", "put the identity of the version it was made from")
-    elif identity.parent not in _known(where, identity.game):
+    elif identity.parent not in _known(where):
         message = f"its parent {identity.parent[:12]} is none of the versions here"
-        do = "put the identity of the version it was made from there; automem scaffold list shows them"
+        do = "put the identity of the version it was made from there; automem scaffold show REF prints a version's"
         yield warning(TOML, line, "parent", message, do)
 
 
-def _known(where: Path, game: str) -> Iterator[str]:
-    """Identities of the versions of a game, and of those beside a folder."""
-    beside = (where.resolve().parent, *(root / game for root in scaffold.roots()))
-    versions = dict.fromkeys(path.parent for place in beside for path in place.glob("*/scaffold.toml"))
-    for version in islice(versions, _MOST_VERSIONS):
-        identity = folder.contents(version).identity
+def _known(where: Path) -> Iterator[str]:
+    """Identities of the versions beside a folder, whether or not they load, and of all in the lineage."""
+    for path in islice(where.resolve().parent.glob("*/scaffold.toml"), _MOST_VERSIONS):
+        identity = folder.contents(path.parent).identity
         if identity is not None:
             yield identity
+    yield from lineage.read().versions

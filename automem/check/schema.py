@@ -20,6 +20,7 @@ from automem.check.folder import TOML
 from automem.check.positions import Path, Positions
 from automem.check.report import Finding, error
 from automem.ops import OPERATIONS
+from automem.scaffold import LONGEST_LINE, too_long
 from automem.schema import (
     ENTRY_FIELDS,
     HooksSection,
@@ -55,9 +56,6 @@ _DO: Mapping[str, str] = {
 
 _DEFAULT = Schema(scaffold=Identity(game="unknown", version="unknown"), ops=Operations(enabled=MEMORY_OPERATIONS))
 
-_LONGEST_LINE = 2_000
-"""Characters of one line."""
-
 _ROUNDS = 12
 """Times that mistakes are left out to see what else there is."""
 
@@ -89,10 +87,10 @@ def read(text: str | None) -> SchemaRead:
     """Read a ``scaffold.toml``. Never raises, whatever the text; None: it could not be read, which was said."""
     if text is None:
         return _nothing()
-    for i, line in enumerate(text.splitlines(), 1):
-        if len(line) > _LONGEST_LINE:  # reading a key of very many parts takes the square of their number
-            message = f"a line of more than {_LONGEST_LINE} characters"
-            return _nothing(error(TOML, i, "toml", message, 'break it, for instance into a text between """'))
+    line = too_long(text)
+    if line is not None:
+        message = f"a line of more than {LONGEST_LINE} characters"
+        return _nothing(error(TOML, line, "toml", message, 'break it, for instance into a text between """'))
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
@@ -119,7 +117,7 @@ def _nothing(*findings: Finding) -> SchemaRead:
 
 def _syntax(message: str, text: str) -> Finding:
     place = _PLACE.search(message)
-    line = int(place[1]) if place and place[1] else len(text.splitlines()) or 1
+    line = int(place[1]) if place and place[1] else text.rstrip("\n").count("\n") + 1
     return error(TOML, line, "toml", f"not TOML: {_PLACE.sub('', message).strip()}", "mend the syntax at this line")
 
 

@@ -17,6 +17,7 @@ from automem.check.folder import PROMPTS
 from automem.check.report import Finding, error, warning
 from automem.hooks import Step
 from automem.prompts import EVERYWHERE, NAMES, Prompts, TemplateProblem
+from automem.templates.language import CHARACTERS
 
 PURPOSE: Mapping[str, str] = {
     "system.j2": "the system message: role, rules, actions, files and operations",
@@ -25,9 +26,6 @@ PURPOSE: Mapping[str, str] = {
     "results.j2": "the message after a reply; it shows results, errors and turns_left",
     "handoff.j2": "what the model that acts is told after a specialist; it asks for <|ACTION|>name<|END|>",
 }
-
-_LARGEST = 64_000
-"""Characters beyond which names are not looked for: no template may be that long, and looking would take seconds."""
 
 _STAND_INS: Mapping[str, str] = dict.fromkeys(NAMES, "-")
 _PROBLEM = re.compile(r"(?P<file>[^:\n]+):(?:(?P<line>\d+):)? (?P<message>.*)", re.DOTALL)
@@ -104,8 +102,8 @@ class Templates:
 
     def _parsed(self, name: str) -> nodes.Template | None:
         """Its syntax tree; None where there is none, which is said when it is compiled."""
-        if len(self.texts[name]) > _LARGEST:
-            return None
+        if len(self.texts[name]) > CHARACTERS:
+            return None  # no template may be that long, and looking through it would take seconds
         environment = Environment(trim_blocks=True, lstrip_blocks=True, autoescape=False)  # nothing is rendered with it
         try:
             return environment.parse(self.texts[name])

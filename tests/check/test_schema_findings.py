@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
 
 from automem import scaffold
 from automem.check import check
+from automem.scaffold import ScaffoldError
 from tests.check.broken import Broken
+from tests.versions import write_run, write_version
 
 TOML = "scaffold.toml"
 MAP = '\n[[files]]\nname = "map.txt"\nkind = "map"\ndescribe = "what is where"\nkey = "{x},{y}"\nentry = "{what}"\n'
@@ -171,6 +174,33 @@ def test_a_parent_beside_the_folder_is_known(tmp_path: Path) -> None:
     child.folder = parent.folder.parent / "v1"
     child.change(TOML, 'parent = ""', f'parent = "{scaffold.load(str(parent.folder)).identity}"')
     assert not child.found()
+
+
+def test_a_parent_that_only_a_run_has_is_known_and_of_another_the_remedy_is_a_command_that_helps(
+    broken: Broken, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("AUTOMEM_RUNS", raising=False)
+    parent = write_version("crafter/gone", changes={"files/goals.txt": "other goals\n"})
+    broken.change(TOML, 'parent = ""', f'parent = "{parent.identity}"')
+    write_run("first", parent, {1: 0.5})
+    shutil.rmtree(parent.folder.parent)
+    assert not broken.found()
+    shutil.rmtree("runs")
+    assert "automem scaffold show REF" in broken.only("parent").do
+
+
+def test_check_and_play_have_the_same_limit_of_a_line(broken: Broken) -> None:
+    broken.add(TOML, f"# {'ä' * 1_200}\n")
+    assert not broken.found()
+    scaffold.load(str(broken.folder))
+    # No end of a line in TOML, though Python's splitlines takes it for one.
+    broken.add(TOML, f"# long {chr(0x2028).join(['ä' * 1_200] * 2)}\n")
+    line = broken.line(TOML, "# long")
+    finding = broken.only("toml")
+    assert (finding.line, finding.message) == (line, "a line of more than 2000 characters")
+    with pytest.raises(ScaffoldError, match=f":{line}: longer than 2000 characters"):
+        scaffold.load(str(broken.folder))
 
 
 @pytest.mark.parametrize(
