@@ -410,3 +410,12 @@ def test_a_question_that_is_given_up_leaves_no_process(episode: trace.EpisodeTra
     with pytest.raises(UserError, match="stopped after 1"):
         trace.sql(episode, "select count(*) from range(1000000000000)", seconds=1)
     assert children() <= before and threading.active_count() >= 1
+
+
+def test_a_record_of_many_megabytes_can_be_asked(tmp_path: Path) -> None:
+    written = Written(tmp_path / "Crafter" / "seed-1", scaffold.load("crafter/v0"))
+    written.step(note="x" * 20_000_000)
+    written.step()
+    written.writer.close()
+    asked = "select step, length(observation) > 20000000 from steps order by step"
+    assert rows(written.asked(), asked) == [(0, True), (1, False)]

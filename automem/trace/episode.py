@@ -6,7 +6,7 @@ import contextlib
 import os
 import tempfile
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,9 +24,11 @@ from automem.memory import Memory
 from automem.records import StepRecord, from_json
 from automem.scaffold import Scaffold
 from automem.trace import brief, folder, index
+from automem.trace import search as searching
 from automem.trace.diff import FileDiff, between
 from automem.trace.frames import Damage, Frames, parsed, unpacked
 from automem.trace.index import Builder, Index
+from automem.trace.search import Found
 
 
 class NoSuchStep(UserError):
@@ -180,6 +182,12 @@ class EpisodeTrace:
         """What changed in the memory folder from step `a` to step `b`, by file. Raises as `memory` does."""
         return between(self.memory(a), self.memory(b))
 
+    def search(
+        self, pattern: str, *, regex: bool = False, where: Sequence[str] = searching.EVERYWHERE, limit: int = 50
+    ) -> Found:
+        """Texts that contain a pattern, with step, phase, turn and an excerpt (`automem.trace.search.search`)."""
+        return searching.search([self], pattern, regex=regex, where=where, limit=limit)
+
     @cached_property
     def scaffold(self) -> Scaffold:
         """The scaffold that was played. Raises `UserError` when it is not known."""
@@ -246,7 +254,7 @@ class EpisodeTrace:
                 break
             if memory is not None:
                 try:
-                    folder.carry_out(memory, folder.operations(orjson.loads(data)), len(ends))
+                    folder.carry_out(memory, folder.done(record), len(ends))
                 except UserError:
                     # No checkpoints from here on; whoever asks for memory is told why.
                     memory = None

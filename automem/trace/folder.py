@@ -8,6 +8,7 @@ from typing import Any
 from automem.errors import UserError
 from automem.memory import Memory
 from automem.memory.store import FileSpec
+from automem.records import StepRecord
 from automem.scaffold import Scaffold
 from automem.vocabulary import OPERATIONS, Op
 
@@ -34,6 +35,13 @@ def operations(record: Mapping[str, Any]) -> Iterable[Op]:
     for op in record.get("maintained", ()):
         if op["ok"] and op["name"] in WRITES:
             yield Op(op["name"], tuple(op["args"]))
+
+
+def done(record: StepRecord) -> Iterable[Op]:
+    """The same of a record that has been read."""
+    for op in (*(op for turn in record.log for op in turn.ops), *record.maintained):
+        if op.ok and op.name in WRITES:
+            yield Op(op.name, op.args)
 
 
 def fresh(scaffold: Scaffold, texts: Mapping[str, str] | None = None) -> Memory:

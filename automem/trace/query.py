@@ -30,7 +30,9 @@ ROWS = 1000
 SECONDS = 60.0
 
 BYTES = 4 * 2**30
-"""Memory that a query may take."""
+"""Memory that a query may take, with the address space of its threads."""
+
+THREADS = min(8, os.cpu_count() or 1)
 
 CHARACTERS = 8 * 2**20
 """Characters of a whole answer."""
@@ -117,6 +119,7 @@ def _request(
         "query": query,
         "rows": rows,
         "bytes": BYTES,
+        "threads": THREADS if longest == LINES[0] else 1,
         "characters": CHARACTERS,
         "cell": CELL,
         "not_brief": views.NOT_BRIEF,
@@ -154,7 +157,7 @@ def _each(asked: Asked | Sequence[Asked]) -> Iterator[list[Named]]:
 
 def _threads(episodes: list[Named]) -> int:
     """In how many pieces an episode should come, so that all processors have something to unpack."""
-    return max(1, min(8, os.cpu_count() or 1) // max(1, len(episodes)))
+    return max(1, THREADS // max(1, len(episodes)))
 
 
 def _in_brief(episodes: list[Named], folder: Path) -> list[list[Path]]:
@@ -229,7 +232,7 @@ def _run(request: dict[str, Any], left: float, seconds: float) -> dict[str, Any]
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={"PATH": os.defpath, "LANG": "C.UTF-8"},
+        env={"PATH": os.defpath, "LANG": "C.UTF-8", "MALLOC_ARENA_MAX": "4"},
         start_new_session=True,
     )
     try:

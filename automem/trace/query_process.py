@@ -77,6 +77,7 @@ def _connect(request: dict[str, Any]) -> duckdb.DuckDBPyConnection:
         ":memory:",
         config={
             "memory_limit": f"{request['bytes'] // 2 // 2**20}MiB",
+            "threads": str(request["threads"]),
             "temp_directory": "",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",

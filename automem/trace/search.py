@@ -5,13 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import orjson
 import regex as regular  # type: ignore[import-untyped]
 
 from automem.errors import UserError
 from automem.records import StepRecord, Turn, from_json
-from automem.trace.episode import EpisodeTrace
+
+if TYPE_CHECKING:
+    from automem.trace.episode import EpisodeTrace
 
 EVERYWHERE = ("observation", "prompt", "reply", "operation", "result", "error", "action", "hook")
 """Where can be searched:
