@@ -1,7 +1,8 @@
 """What a scaffold's ``hooks.py`` is written with; see `automem.hooks.api`.
 
-Everything here also exists inside the sandbox, where there is the standard library and nothing
-else: no game, no trace, no third-party package.
+Of this package only `automem.hooks.api`, with the names below, and `automem.hooks.inside`, which calls
+the hooks, are also inside the sandbox, beside the standard library. All else is outside: the package's
+other modules, the games, traces and third-party packages.
 """
 
 from automem.hooks.api import (

@@ -1,10 +1,11 @@
 """Running code that a model wrote, where it can hurt nobody.
 
 Each episode has a process of its own, forked from a warm parent that bubblewrap, or Landlock where
-bubblewrap cannot run, has shut in: no network, no files but Python's own, no environment, no view of
-other processes. Before a process takes code in, it also gives up every system call that computing
-does not need (`automem.sandbox.syscalls`). The host speaks with it over a socket, trusts nothing it
-reads there, and ends the process when a call takes too long or its answer cannot be used.
+bubblewrap cannot run, has shut in: no network, no files but Python's own and the system's shared
+libraries, no environment, no view of other processes. Before a process takes code in, it also gives
+up every system call that computing does not need (`automem.sandbox.syscalls`). The host speaks with
+it over a socket, trusts nothing it reads there, and ends the process when a call takes too long or
+its answer cannot be used.
 """
 
 from __future__ import annotations
