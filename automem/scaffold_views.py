@@ -1,7 +1,7 @@
 """Versions of scaffolds for the terminal: as a table, one in full, and the lineage as a tree.
 
 Everything that a scaffold says of itself is shown as it is written: a model may have written it, so
-control characters are replaced and nothing is taken for markup.
+what does not print is shown by a sign that does, and nothing is taken for markup.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from automem import runs
 from automem.hooks.source import METHODS
 from automem.lineage import SHORT, Lineage, Version, changed_since_evaluated, where
 from automem.lineage_scores import Paired, Score, paired, scores
-from automem.memory.files import clean
 from automem.runs import Run
 from automem.scaffold import Scaffold
 from automem.schema import MemoryFile
+from automem.visible import visible_lines
 from automem.vocabulary import OPERATIONS
 
 NAMED = 3
@@ -31,8 +31,8 @@ NAMED = 3
 
 
 def plain(text: object, style: str = "") -> Text:
-    """Text that is shown as it is: no markup, no control characters."""
-    return Text(clean(str(text)), style=style)
+    """Text that is shown as it is: no markup, and what does not print made visible."""
+    return Text(visible_lines(str(text)), style=style)
 
 
 def some(names: Sequence[str], most: int = NAMED) -> str:
@@ -88,7 +88,7 @@ def table(lineage: Lineage, loaded: Sequence[tuple[Version, Scaffold]], changed:
         name = plain(version.ref)
         folder = f"{version.place.parent.name}/{version.place.name}"
         if folder != version.ref:
-            name.append(f"\nin {clean(str(where(version.place)))}", style="yellow")
+            name.append(f"\nin {visible_lines(str(where(version.place)))}", style="yellow")
         if version.identity in changed:
             name.append("\nchanged after it was evaluated", style="bold red")
         shown.add_row(
@@ -224,12 +224,12 @@ def _grow(branch: Tree, first: Version, lineage: Lineage, found: Sequence[Run], 
 
 
 def _node(version: Version, lineage: Lineage, found: Sequence[Run]) -> Text:
-    label = Text().append(clean(version.ref), style="bold" if version.current else "")
+    label = Text().append(visible_lines(version.ref), style="bold" if version.current else "")
     label.append(f"  {version.short}", style="cyan")
     if not version.current:
-        label.append(f"  only in {clean(str(where(version.place)))}", style="dim")
+        label.append(f"  only in {visible_lines(str(where(version.place)))}", style="dim")
     if version.problem:
-        label.append(f"\n{clean(version.problem)}", style="red")
+        label.append(f"\n{visible_lines(version.problem)}", style="red")
     others = _played_otherwise(version, found)
     if others:
         label.append(f"\nchanged after it was evaluated: {some(others)} played other files by this name", style="red")
@@ -252,12 +252,13 @@ def _score_lines(version: Version, lineage: Lineage) -> Iterator[Text]:
 
 def _score_line(score: Score, difference: Paired | None, parent: Version | None) -> Text:
     line = plain(f"{score.player} · {score.played}: ")
-    line.append(clean(score.figures), style="yellow" if score.problem else "green")
-    line.append(clean(f", run {score.run}"), style="dim")
+    line.append(visible_lines(score.figures), style="yellow" if score.problem else "green")
+    line.append(visible_lines(f", run {score.run}"), style="dim")
     if score.remark:
-        line.append(clean(f" ({score.remark})"), style="yellow")
+        line.append(visible_lines(f" ({score.remark})"), style="yellow")
     if difference is not None and parent is not None:
-        line.append(clean(f"\n  against {parent.ref}: {difference.figures}"), style="bold" if difference.clear else "")
+        against = f"\n  against {parent.ref}: {difference.figures}"
+        line.append(visible_lines(against), style="bold" if difference.clear else "")
     return line
 
 

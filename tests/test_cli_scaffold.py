@@ -233,6 +233,21 @@ def test_show_tells_all(automem: Command) -> None:
         assert text in said, text
 
 
+def test_what_turns_the_reading_direction_is_seen_in_show_list_and_log(automem: Command) -> None:
+    played = write_version("crafter/a", changes={"notes.md": "first\nsafe \u202eknil\u2066"})
+    write_run("first", played, {1: 0.5}, model="openai/\u202eledom")
+    write_version("crafter/broken")
+    Path("scaffolds/crafter/broken/scaffold.toml").write_text('[scaffold]\n"\u202egame" = 1\n')
+    for command, sees in (
+        (("show", "crafter/a"), ["safe \\u202eknil\\u2066", "openai/\\u202eledom"]),
+        (("list", "crafter"), ["\\u202egame"]),
+        (("log", "crafter"), ["openai/\\u202eledom"]),
+    ):
+        code, said = automem(*command)
+        assert code == 0 and "\u202e" not in said and "\u2066" not in said
+        assert all(text in said for text in sees)
+
+
 def test_diff_explains_then_shows_and_writes_a_page(automem: Command, tmp_path: Path) -> None:
     write_version("crafter/a", scaffold.load("crafter/v0").identity)
     code, said = automem("diff", "crafter/v0", "crafter/a")

@@ -18,7 +18,7 @@ from automem.errors import UserError
 from automem.scaffold import Scaffold
 from automem.scaffold_diff import ScaffoldDiff, compare_scaffolds, page, terminal
 from automem.scaffold_diff.lines import TextDiff, compare, words
-from automem.scaffold_diff.visible import visible
+from automem.visible import visible
 from tests.versions import ROOT, write_run, write_version
 
 HOOKS = """\

@@ -18,7 +18,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from automem.errors import UserError
 from automem.scaffold_diff import ScaffoldDiff
 from automem.scaffold_diff.lines import Hunk, Line, Part
-from automem.scaffold_diff.visible import visible
+from automem.visible import visible
 
 LONGEST = 20_000
 """Characters of a line that are shown."""

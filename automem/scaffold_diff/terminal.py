@@ -13,7 +13,7 @@ from rich.text import Text
 
 from automem.scaffold_diff import FileDiff, Said, ScaffoldDiff
 from automem.scaffold_diff.lines import Hunk, Line
-from automem.scaffold_diff.visible import visible
+from automem.visible import visible
 
 LONGEST = 2_000
 """Characters of a line that are shown."""

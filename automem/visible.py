@@ -27,6 +27,11 @@ def visible(text: str, column: int = 0) -> str:
     return "".join(shown)
 
 
+def visible_lines(text: str) -> str:
+    """Text of several lines, each of them made `visible`; only a newline ends one."""
+    return text if text.isprintable() else "\n".join(visible(line) for line in text.split("\n"))
+
+
 def _sign(char: str, column: int) -> str:
     if char.isprintable():
         return char
