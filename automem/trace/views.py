@@ -6,6 +6,8 @@ single hook, a trace that was written before a field existed.
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
@@ -89,20 +91,24 @@ _STEP = (*_EPISODE, Column("step", "INTEGER", "from 0"))
 
 
 def _count_columns() -> Iterator[Column]:
-    said = {
-        "steps": "steps played",
-        "operations": "how often each operation was run",
-        "cost": "USD, of the calls whose price is known",
-        "model_seconds": "summed latency of calls",
-    }
+    """The sums of an episode and what people compare, with the meaning that `Counts` gives them."""
+    said = _described(Counts)
+    kinds = {"operations": "MAP(VARCHAR, BIGINT)", "cost": "DOUBLE", "model_seconds": "DOUBLE"}
     for field in fields(Counts):
-        kind = {"operations": "MAP(VARCHAR, BIGINT)", "cost": "DOUBLE", "model_seconds": "DOUBLE"}
-        meaning = said.get(field.name, f"{field.name.replace('_', ' ')}; NULL while unfinished")
-        yield Column(field.name, kind.get(field.name, "BIGINT"), meaning)
+        meaning = said.get(field.name, field.name.replace("_", " "))
+        yield Column(field.name, kinds.get(field.name, "BIGINT"), meaning)
     for name in rates(Counts()):
-        yield Column(
-            name, "DOUBLE", f"{name.replace('_', ' ')}; NULL while unfinished, or where nothing was divided by"
-        )
+        yield Column(name, "DOUBLE", f"{name.replace('_', ' ')}; NULL where there is nothing to divide by")
+
+
+def _described(kind: type) -> dict[str, str]:
+    """What the docstring of a class says of its attributes, by name."""
+    found: dict[str, str] = {}
+    said = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:\n")[2]
+    for entry in re.split(r"\n(?= {4}\w)", f"\n{said}"):
+        names, _, meaning = entry.strip().partition(": ")
+        found |= {name.strip(): " ".join(meaning.split()).rstrip(".") for name in names.split(",")}
+    return found
 
 
 def _sum(name: str) -> str:
@@ -111,7 +117,7 @@ def _sum(name: str) -> str:
 
 EPISODES = View(
     "episodes",
-    "an episode",
+    "an episode; sums and rates of behaviour are NULL until it is finished",
     (
         *_EPISODE,
         Column("finished", "BOOLEAN", "it has an episode.json"),
