@@ -281,6 +281,7 @@ class Agent:
             added=result.bytes_added,
             duplicate=result.duplicate,
             truncated=result.truncated,
+            file=self.memory.target(op) if result.ok else "",
             by=by,
         )
 

@@ -51,33 +51,21 @@ class Duplicates:
         """Whether this write, which was carried out in this step, is a duplicate."""
         content = hash(bare(op.args[-1], step))
         if op.name == "APPEND":
-            told = self._told.setdefault(op.args[0], {})
+            told = self._told.setdefault(op.file, {})
             told[content] = told.get(content, 0) + 1
             return told[content] > 1 or op.duplicate
+        key = "" if op.name == "WRITE" else op.args[-2]
+        before = self._values.get(op.file, {}).get(key)
         if op.name == "WRITE":
-            file, key = op.args[0], ""
-            before = self._values.get(file, {}).get(key)
             self.forget(op, step)
-        else:
-            file, key = _place(op)
-            before = self._values.get(file, {}).get(key)
-        self._values.setdefault(file, {})[key] = content
+        self._values.setdefault(op.file, {})[key] = content
         return before == content or op.duplicate
 
     def forget(self, op: Executed, step: int) -> None:
         """After a DELETE, or a WRITE over a file, by whomever: what was there may be written again."""
-        file = op.args[0]
         if op.name == "DELETE" and len(op.args) == 2:
-            self._values.get(file, {}).pop(op.args[1], None)
-            self._told.get(file, {}).pop(hash(bare(op.args[1], step)), None)
+            self._values.get(op.file, {}).pop(op.args[1], None)
+            self._told.get(op.file, {}).pop(hash(bare(op.args[1], step)), None)
             return
-        self._told.pop(file, None)
-        self._values.pop(file, None)
-
-
-def _place(op: Executed) -> tuple[str, str]:
-    """File and key of an UPSERT or UPSERT_MAP. Which file the latter wrote to, its result says."""
-    if op.name == "UPSERT":
-        return op.args[0], op.args[1]
-    file = op.result.removesuffix(" already").rpartition(" in ")[2]
-    return file, op.args[0]
+        self._told.pop(op.file, None)
+        self._values.pop(op.file, None)

@@ -45,7 +45,8 @@ class Counts:
         writes, duplicate_writes: write operations of the model that were carried out; those that wrote the same
             content into the same file again, exactly or but for step numbers and white space (`Duplicates`).
         added_entries, updated_entries, deleted_entries: entries of memory files that such operations made (APPEND,
-            a new key, a WRITE to a file that was not there), replaced (a key or a file that was), or removed (DELETE).
+            a new key, a WRITE to a file to which nothing was written yet), replaced (a key or a file that was), or
+            removed (DELETE).
         written_chars: characters of content in those writes.
         searches, empty_searches: searches that were carried out; those that found no line.
         refused: operations that the memory folder refused; they count as nothing else.
@@ -113,8 +114,7 @@ class Behaviour:
         self.counts = Counts()
         self._duplicates = Duplicates()
         self._states: deque[str] = deque(maxlen=RECENT)
-        self._entries: set[tuple[str, ...]] = set()
-        self._files: set[str] = set()
+        self._entries: dict[str, set[str]] = {}
 
     def add(self, record: StepRecord, next_observation: str) -> None:
         """Count one step; `next_observation` is what its action led to."""
@@ -183,23 +183,20 @@ class Behaviour:
         counts.writes += 1
         counts.duplicate_writes += self._duplicates.seen(op, step)
         counts.written_chars += len(op.args[-1])
-        entry = op.args[:-1] if op.name != "UPSERT_MAP" else ("", op.args[0])
-        known = op.name != "APPEND" and (entry in self._entries or (len(entry) == 1 and entry[0] in self._files))
+        keys = self._entries.setdefault(op.file, set())
+        key = op.args[-2] if op.name.startswith("UPSERT") else ""
+        known = key in keys if key else op.name == "WRITE" and bool(keys)
         counts.updated_entries += known
         counts.added_entries += not known
-        self._files.add(entry[0])
-        if op.name != "APPEND":
-            self._entries.add(entry)
+        if op.name == "WRITE":
+            keys.clear()
+        keys.add(key)
 
     def _forget(self, op: Executed) -> None:
         if op.name == "DELETE" and len(op.args) == 2:
-            self._entries.discard(op.args)
-            self._entries.discard(("", op.args[1]))
-            return
-        if op.args[0] not in self._files:
-            return
-        self._files.discard(op.args[0])
-        self._entries = {entry for entry in self._entries if entry[0] != op.args[0]}
+            self._entries.get(op.file, set()).discard(op.args[1])
+        else:
+            self._entries.pop(op.file, None)
 
 
 def counts_from(data: Mapping) -> Counts:

@@ -50,6 +50,7 @@ class Executed:
         added: bytes that the memory folder grew by; negative when it shrank.
         duplicate: it wrote what the same file already held.
         truncated: the result was cut to the scaffold's limit.
+        file: the memory file that it was about, when it was carried out; ``*`` for all.
         by: the hook that asked for it (``maintain``, ``op_NEAR``); empty when the model wrote it.
     """
 
@@ -63,6 +64,7 @@ class Executed:
     added: int = 0
     duplicate: bool = False
     truncated: bool = False
+    file: str = ""
     by: str = ""
 
 

@@ -10,12 +10,13 @@ from automem.duplicates import Duplicates, bare
 from automem.records import Executed
 
 
-def op(name: str, *args: str, result: str = "", **more: bool) -> Executed:
-    return Executed(name, args, (0, 0), name, result, **more)  # type: ignore[arg-type]
+def op(name: str, *args: str, duplicate: bool = False) -> Executed:
+    file = "map.txt" if name == "UPSERT_MAP" else args[0]
+    return Executed(name, args, (0, 0), name, "", duplicate=duplicate, file=file)
 
 
-def seen(duplicates: Duplicates, name: str, *args: str, step: int = 0, result: str = "") -> bool:
-    return duplicates.seen(op(name, *args, result=result), step)
+def seen(duplicates: Duplicates, name: str, *args: str, step: int = 0) -> bool:
+    return duplicates.seen(op(name, *args), step)
 
 
 @pytest.mark.parametrize(
@@ -68,16 +69,15 @@ def test_a_file_that_is_replaced_or_removed_may_be_told_again() -> None:
 
 def test_a_key_is_told_again_only_when_its_value_stays() -> None:
     duplicates = Duplicates()
-    told = {"result": "set 3,4 in map.txt"}
-    assert not seen(duplicates, "UPSERT_MAP", "3,4", "tree", **told)
-    assert seen(duplicates, "UPSERT_MAP", "3,4", " tree", result="3,4 has this value in map.txt already")
-    assert not seen(duplicates, "UPSERT_MAP", "3,4", "grass", **told)
+    assert not seen(duplicates, "UPSERT_MAP", "3,4", "tree")
+    assert seen(duplicates, "UPSERT_MAP", "3,4", " tree")
+    assert not seen(duplicates, "UPSERT_MAP", "3,4", "grass")
     assert not seen(duplicates, "UPSERT", "map.txt", "3,4", "tree")
-    assert seen(duplicates, "UPSERT_MAP", "3,4", "tree", **told)
+    assert seen(duplicates, "UPSERT_MAP", "3,4", "tree")
     duplicates.forget(op("DELETE", "map.txt", "3,4"), 0)
-    assert not seen(duplicates, "UPSERT_MAP", "3,4", "tree", **told)
+    assert not seen(duplicates, "UPSERT_MAP", "3,4", "tree")
     duplicates.forget(op("WRITE", "map.txt", ""), 0)
-    assert not seen(duplicates, "UPSERT_MAP", "3,4", "tree", **told)
+    assert not seen(duplicates, "UPSERT_MAP", "3,4", "tree")
 
 
 def test_what_the_folder_calls_a_duplicate_is_one() -> None:

@@ -19,7 +19,8 @@ def step(number: int, observation: str, *ops: Executed, hooks: tuple[HookEvent, 
 
 
 def op(name: str, *args: str, **more: object) -> Executed:
-    return Executed(name, args, (0, 0), name, "answer", **more)  # type: ignore[arg-type]
+    file = "map.txt" if name == "UPSERT_MAP" else args[0]
+    return Executed(name, args, (0, 0), name, "answer", file=file, **more)  # type: ignore[arg-type]
 
 
 def walked(path: str) -> Counts:
@@ -80,10 +81,12 @@ def test_entries_are_added_updated_and_deleted() -> None:
         op("DELETE", "map.txt", "k"),
         op("UPSERT", "map.txt", "k", "v"),
         op("APPEND", "log.txt", "refused", ok=False),
+        op("DELETE", "map.txt"),
+        op("UPSERT_MAP", "1,2", "stump"),
     )
-    assert (counts.added_entries, counts.updated_entries, counts.deleted_entries) == (6, 3, 1)
-    assert (counts.writes, counts.duplicate_writes, counts.refused) == (9, 1, 1)
-    assert counts.written_chars == len("oneonevwtreestumpnewnewerv")
+    assert (counts.added_entries, counts.updated_entries, counts.deleted_entries) == (7, 3, 2)
+    assert (counts.writes, counts.duplicate_writes, counts.refused) == (10, 1, 1)
+    assert counts.written_chars == len("oneonevwtreestumpnewnewervstump")
 
 
 def test_what_hooks_did_is_counted_apart() -> None:

@@ -34,8 +34,8 @@ EVENT_CHARS = 400
 MOST_OPERATIONS = 200
 """Memory operations that hooks may ask for in one step."""
 
-MOST_BYTES = 1_000_000
-"""Bytes of their arguments. A step has to stay a record that can be stored and read."""
+MOST_CHARS = 1_000_000
+"""Characters of their arguments. A step has to stay a record that can be stored and read."""
 
 READ_CHARS = 8_000_000
 """Characters of the memory folder that one call may read: it is read while other episodes wait."""
@@ -143,7 +143,7 @@ class HookSession:
         self._lives = sandbox.config.losses + 1
         self._lives_in_replay = self._lives
         self._astray = False
-        self._asked = self._asked_bytes = 0
+        self._asked = self._asked_chars = 0
         self._process: Process | None = None
         self._call = 0
         self._past: StepRecord | None = None
@@ -153,7 +153,7 @@ class HookSession:
     async def begin(self, past: StepRecord | None) -> None:
         """See `Hooks.begin`."""
         self.events = []
-        self._call = self._asked = self._asked_bytes = 0
+        self._call = self._asked = self._asked_chars = 0
         self._past = past
         self._recorded = {} if past is None else {e.call: e for e in past.hooks if e.kind != "error"}
         self._answers = deque() if past is None else deque(_own_answers(past, self._own))
@@ -317,10 +317,10 @@ class HookSession:
                 problems.append(f"{one_line(one[0], 40)!r} is not a write operation")
                 continue
             self._asked += 1
-            self._asked_bytes += sum(map(len, one))
-            if self._asked > MOST_OPERATIONS or self._asked_bytes > MOST_BYTES:
+            self._asked_chars += sum(map(len, one))
+            if self._asked > MOST_OPERATIONS or self._asked_chars > MOST_CHARS:
                 problems.append(
-                    f"hooks ask for {MOST_OPERATIONS} operations and {MOST_BYTES} characters a step at most"
+                    f"hooks ask for {MOST_OPERATIONS} operations and {MOST_CHARS} characters a step at most"
                 )
                 continue
             wanted.append(Op(name, tuple(part.strip() for part in one[1:])))

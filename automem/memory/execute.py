@@ -9,7 +9,7 @@ from itertools import islice
 
 from automem.memory.excerpt import newest_within
 from automem.memory.files import MapFile, clean, map_entry, map_line, utf8_size
-from automem.memory.store import Refused, Store
+from automem.memory.store import FileSpec, Refused, Store
 from automem.vocabulary import EVERY_FILE, Op, file_name_problem, one_line, problem
 
 
@@ -166,13 +166,19 @@ def _upsert_map(store: Store, xy: str, text: str) -> Result:
     if spec is None:
         raise Refused("there is no coordinate map here")
     x, y = (int(number) for number in xy.split(","))
-    name = spec.name
-    if spec.block:
-        name = name.replace("{block}", f"{x // spec.block}_{y // spec.block}")
+    name = map_file(spec, xy)
     wrong = file_name_problem(name)
     if wrong:
         raise Refused(wrong)
     return _upsert(store, name, spec.key.replace("{x}", str(x)).replace("{y}", str(y)), text)
+
+
+def map_file(spec: FileSpec, xy: str) -> str:
+    """The file of a coordinate map that holds ``x,y``."""
+    if not spec.block:
+        return spec.name
+    x, y = (int(number) for number in xy.split(","))
+    return spec.name.replace("{block}", f"{x // spec.block}_{y // spec.block}")
 
 
 def _delete(store: Store, name: str, entry: str | None = None) -> Result:

@@ -81,6 +81,13 @@ class Memory:
         """Run a memory operation. Never raises for any `op`; one that is refused changes nothing."""
         return execute.execute(self._store, op)
 
+    def target(self, op: Op) -> str:
+        """The file that an operation which was carried out was about; ``*`` for every file."""
+        spec = self._store.coordinates
+        if op.name == "UPSERT_MAP" and spec is not None:
+            return execute.map_file(spec, op.args[0])
+        return op.args[0]
+
     def listing(self) -> list[tuple[str, int, int]]:
         """Name, lines and bytes of every file, sorted by name."""
         files = self._store.files
