@@ -23,7 +23,7 @@ def complete_run(incomplete: str) -> list[str]:
 
 def report(
     names: Annotated[
-        list[str], typer.Argument(metavar="RUN…", help="Runs, by name or folder.", autocompletion=complete_run)
+        list[str], typer.Argument(metavar="RUN", help="Runs, by name or folder.", autocompletion=complete_run)
     ],
     out: Annotated[
         Path | None, typer.Option("--out", help="The file to write; in the working folder, named after the run.")

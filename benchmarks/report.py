@@ -2,7 +2,7 @@
 
 Ten episodes of Crafter of 1,000 steps, played by `scripted` with crafter/v1 if no run is given (some minutes;
 seeds that it is known to survive). Makes the report, opens it in headless Chromium some times, and steps
-through it: forwards with the arrow key, and to steps anywhere, in all episodes.
+through all episodes: with the slider to steps anywhere, and on from there with the arrow key.
 
 Opening: from navigation until the first step is shown. A step: from the key until its picture, turns and
 memory are laid out; and until they are painted, which waits for the screen's next frame of 16.7 ms.
@@ -32,27 +32,34 @@ from tests.report.chromium import FOUND, WHY_NOT, Browser  # noqa: E402
 
 SEEDS = "1000,1002,1003,1009,1010,1011,1016,1017,1019,1021"
 
-STEPPING = """async (places) => {
+STEPPING = """async (moves) => {
     const root = document.documentElement;
     const painted = () => new Promise((over) => requestAnimationFrame(() => setTimeout(over)));
     const until = async (wanted) => {
-        while (root.dataset.shown !== wanted) await new Promise((over) => queueMicrotask(() => setTimeout(over)));
+        while (root.dataset.shown !== wanted) await new Promise((over) => setTimeout(over));
+    };
+    const change = (id, value, event) => {
+        document.getElementById(id).value = value;
+        document.getElementById(id).dispatchEvent(new Event(event));
     };
     const found = [];
-    for (const [episode, step] of places) {
+    for (const [way, to] of moves) {
+        const [episode, step] = root.dataset.shown.split(",").map(Number);
         const begun = performance.now();
-        if (step === null) {
-            const [shown, at] = root.dataset.shown.split(",").map(Number);
+        if (way === "key") {
             document.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowRight", bubbles: true}));
-            await until(`${shown},${at + 1}`);
+            await until(`${episode},${step + 1}`);
+        } else if (way === "slider") {
+            change("at", to, "input");
+            await until(`${episode},${to}`);
         } else {
-            location.hash = `#watch=${episode},${step}`;
-            await until(`${episode},${step}`);
+            change("episode", to, "change");
+            await until(`${to},0`);
         }
         document.body.getBoundingClientRect();
         const laid = performance.now();
         await painted();
-        found.push([laid - begun, performance.now() - begun]);
+        found.push([way, laid - begun, performance.now() - begun]);
     }
     return found;
 }"""
@@ -128,20 +135,27 @@ def main() -> None:
                 opened.append(browser.run("performance.now()"))
             told("opening", opened, 2000)
             browser.run("document.getElementById('player').scrollIntoView()")
-            chosen = random.Random(0)
-            for name, places in (
-                ("next step", [[0, None]] * arguments.steps),
-                ("any step of any episode", [_anywhere(gathered, chosen) for _ in range(arguments.steps)]),
+            times = browser.run(f"({STEPPING})({json.dumps(_moves(gathered, arguments.steps))})")
+            for way, name in (
+                ("key", "next step"),
+                ("slider", "any step of the episode"),
+                ("episode", "another episode"),
             ):
-                times = browser.run(f"({STEPPING})({json.dumps(places)})")
-                told(f"{name}, laid out", [laid for laid, _ in times], 50)
-                told(f"{name}, painted", [painted for _, painted in times], 50)
+                told(f"{name}, laid out", [laid for how, laid, _ in times if how == way], 50)
+                told(f"{name}, painted", [painted for how, _, painted in times if how == way], 50)
             print(f"load of the machine: {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
 
 
-def _anywhere(gathered: Gathered, chosen: random.Random) -> list[int]:
-    number = chosen.randrange(len(gathered.episodes))
-    return [number, chosen.randrange(gathered.episodes[number].result.steps)]
+def _moves(gathered: Gathered, steps: int) -> list[tuple[str, int]]:
+    """Through all episodes: to steps anywhere, and on from there."""
+    chosen = random.Random(0)
+    moves: list[tuple[str, int]] = []
+    while len(moves) < 2 * steps:
+        for number, episode in enumerate(gathered.episodes):
+            last = episode.result.steps
+            anywhere = [("slider", chosen.randrange(last)) for _ in range(8)]
+            moves += [("episode", number), *anywhere, ("slider", chosen.randrange(max(1, last - 8))), *[("key", 0)] * 8]
+    return moves
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import games
 from automem import cli, scaffold
-from automem.episode import STEPS
+from automem.episode import RESULT, STEPS
 from automem.errors import UserError
 from automem.records import StepRecord
 from automem.report import edits
@@ -247,14 +247,16 @@ def test_the_figures_are_the_runs(played: Run, gathered: Gathered) -> None:
 
 def test_unfinished_and_damaged_episodes_are_named_and_not_in_the_mean(folder: Path) -> None:
     loaded = scaffold.load("crafter/v0")
-    run = run_of("partly", loaded, seeds=(1, 2, 3, 4))
+    run = run_of("partly", loaded, seeds=(1, 2, 3, 4, 5, 6))
     jobs = {job.seed: job for job in run.jobs()}
-    for seed in (1, 2, 3):
+    for seed in (1, 2, 3, 5):
         written = Written(jobs[seed].folder, loaded)
         for number in range(8):
             written.step([("APPEND", "map_notes.txt", f"{number}")])
         written.writer.close()
     finish(jobs[1].folder, progression=0.25)
+    (jobs[5].folder / RESULT).write_text("{")
+    finish(jobs[6].folder, progression=0.75)
     damaged = jobs[3].folder / STEPS
     os.truncate(damaged, damaged.stat().st_size - 7)
     found = gather([run], pictures=False, workers=1)
@@ -262,7 +264,9 @@ def test_unfinished_and_damaged_episodes_are_named_and_not_in_the_mean(folder: P
     assert "seed 2 not finished: 8 steps were played" in text
     assert "seed 3 not finished: 7 steps" in text and "record 7" in text and "is incomplete" in text
     assert "seed 4 not begun" in text
-    assert found.summaries[0]["overall"]["progression"] == 0.25
+    assert "seed 5 not finished: 8 steps" in text and "episode.json: not a finished episode" in text
+    assert "seed 6 its trace is gone" in text
+    assert found.summaries[0]["overall"]["progression"] == 0.5
     damaged_steps = next(e for e in found.episodes if e.result.seed == 3).packed
     assert damaged_steps is not None and len(steps_of(damaged_steps)) == 8
 

@@ -16,7 +16,7 @@ from automem.report.episode import Packed
 from automem.runs import Run
 from automem.summary import summarise
 from automem.trace import EpisodeTrace
-from automem.trace.stats import EpisodeStats, of_episode
+from automem.trace.stats import so_far
 
 METRICS: dict[str, tuple[str, str]] = {
     "stuck_share": ("stuck", "steps after which the observation was the same as before"),
@@ -65,14 +65,24 @@ class Episode:
         return f"{self.result.task}, seed {self.result.seed}"
 
 
-def stats_of(trace: EpisodeTrace) -> tuple[EpisodeStats | None, list[str]]:
-    """An episode's figures, and what is wrong with it in words; no figures where its files cannot be read."""
+def result_of(trace: EpisodeTrace) -> tuple[EpisodeResult, bool, list[str]]:
+    """What an episode came to, whether it is finished, and what is wrong with it in words.
+
+    Where its ``episode.json`` is damaged, what its readable steps come to. Raises `UserError` when these cannot
+    be read either.
+    """
+    damaged = []
     try:
-        stats = of_episode(trace)
+        result = trace.result
     except UserError as error:
-        return None, [str(error)]
-    trouble = [] if stats.finished else [f"not finished: {stats.result.steps} steps were played"]
-    return stats, trouble + ([str(trace.damage)] if trace.damage is not None else [])
+        result, damaged = None, [str(error)]
+    damaged += [str(trace.damage)] if trace.damage is not None else []
+    if result is not None:
+        if len(trace) < result.steps:
+            damaged.append(f"its trace holds {len(trace)} of the {result.steps} steps that were played")
+        return result, True, damaged
+    result = so_far(trace)
+    return result, False, [f"not finished: {result.steps} steps were played", *damaged]
 
 
 def summary(run: Run, episodes: Sequence[Episode]) -> dict[str, Any]:

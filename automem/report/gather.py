@@ -95,13 +95,12 @@ def gather(
                 else:
                     missing.append(lost)
                 continue
-            trace = EpisodeTrace(job.folder)
-            stats, trouble = figures.stats_of(trace)
-            if stats is None:
-                missing.append(Missing(number, job.task, job.seed, "; ".join(trouble)))
+            try:
+                result, finished, trouble = figures.result_of(EpisodeTrace(job.folder))
+            except UserError as error:
+                missing.append(Missing(number, job.task, job.seed, str(error)))
                 continue
-            told_why = [] if stats.finished else told_why
-            found.append(Episode(number, stats.result, stats.finished, (*told_why, *trouble), None))
+            found.append(Episode(number, result, finished, (*([] if finished else told_why), *trouble), None))
             wanted = replays is None or shown < replays
             asked.append(
                 Asked(job.folder, run.config.name, job.task, job.seed, job.steps, pictures=pictures, replay=wanted)

@@ -16,7 +16,14 @@ async function opened(id) {
   const writer = gzip.writable.getWriter();
   writer.write(decoded(document.getElementById(id).textContent));
   writer.close();
-  return new Response(gzip.readable).json();
+  const reader = gzip.readable.getReader();
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return JSON.parse(text);
+    text += decoder.decode(value, { stream: true });
+  }
 }
 
 const sums = (gaps) => {
