@@ -10,7 +10,8 @@ import threading
 
 from automem.sandbox.failures import CallFailed, SandboxUnavailable
 from automem.sandbox.limits import Mode, SandboxConfig
-from automem.sandbox.parent import settings
+from automem.sandbox.parent import ParentGone, WarmParent, settings
+from automem.sandbox.process import forked
 
 CONTAINED: tuple[Mode, ...] = ("bubblewrap", "landlock")
 """From the best."""
@@ -63,16 +64,24 @@ def _tried(mode: Mode, bwrap: str | None, user: int) -> str:
 
 async def _try(mode: Mode) -> str:
     """Start it, let it answer once, end it."""
-    from automem.sandbox.sandbox import Sandbox
-
-    sandbox = Sandbox(_TRIAL, mode)
     try:
-        process = await sandbox.open("class Hooks:\n    pass\n")
-        await process.call("reset", ["", ""])
+        parent = WarmParent(_TRIAL, mode)
+        try:
+            await parent.start()
+            await _let_answer(parent)
+        finally:
+            await parent.close()
     except CallFailed as failure:
         return failure.message.removeprefix("no process for scaffold code: ")
-    except (SandboxUnavailable, OSError) as error:
+    except (ParentGone, SandboxUnavailable, OSError) as error:
         return str(error)
-    finally:
-        await sandbox.close()
     return ""
+
+
+async def _let_answer(parent: WarmParent) -> None:
+    process = await forked(_TRIAL, parent)
+    try:
+        await process.load("class Hooks:\n    pass\n")
+        await process.call("reset", ["", ""])
+    finally:
+        await process.close()

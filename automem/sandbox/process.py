@@ -14,7 +14,7 @@ from automem.sandbox.limits import SandboxConfig
 from automem.sandbox.parent import WarmParent
 
 QUESTIONS = 1_000
-"""Questions about memory that one call may ask."""
+"""Questions about memory that one call may ask; the next one ends its process."""
 
 LOAD_SECONDS = 2.0
 """What running a ``hooks.py`` for the first time may take beyond the time of a call."""
@@ -113,22 +113,25 @@ class Process:
         self._nothing_waits()
         loop = asyncio.get_running_loop()
         late: dict[str, Any] | None = None
+        asked = 0
         for grace in (True, False):
             try:
                 async with asyncio.timeout(seconds) as limit:
                     if late is None:
                         await self._send(data)
-                    for _ in range(QUESTIONS):
+                    while True:
                         reply = late or await self._receive()
                         late = None
                         if "ask" not in reply:
                             return reply
+                        asked += 1
+                        if asked > QUESTIONS:
+                            raise _Unusable(f"it asked more than {QUESTIONS} questions about memory in one call")
                         began = loop.time()
                         answer = self._served(reply, serve)
                         limit.reschedule((limit.when() or 0) + loop.time() - began)  # our time, not its own
                         await self._send(answer)
                         await asyncio.sleep(0)  # the loop is for others, too, however fast questions come
-                    raise _Unusable(f"it asked {QUESTIONS} questions about memory in one call")
             except TimeoutError:
                 # What it said may have been here for long while the loop was busy with something else.
                 late = self._received_already()
@@ -226,6 +229,22 @@ class Process:
         if self._ending is None:
             self._ending = asyncio.ensure_future(self._parent.end(self._key))
         return self._ending
+
+
+async def forked(config: SandboxConfig, parent: WarmParent) -> Process:
+    """A new process of a warm parent, which has run nothing yet.
+
+    Raises:
+        ParentGone: the parent ended.
+        OSError: this process has no descriptor to spare.
+    """
+    ours, theirs = socket.socketpair()
+    ours.setblocking(False)
+    try:
+        return Process(config, parent, await parent.fork(theirs), ours)
+    except BaseException:
+        ours.close()
+        raise
 
 
 class _Unusable(Exception):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import weakref
 
 from automem.sandbox.failures import CallFailed
 from automem.sandbox.limits import Mode, SandboxConfig
 from automem.sandbox.modes import choose_mode
 from automem.sandbox.parent import ParentGone, WarmParent
-from automem.sandbox.process import Process
+from automem.sandbox.process import Process, forked
 
 
 class Sandbox:
@@ -61,13 +60,7 @@ class Sandbox:
             return await self._fork(await self._running())
 
     async def _fork(self, parent: WarmParent) -> Process:
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
-        try:
-            process = Process(self.config, parent, await parent.fork(theirs), ours)
-        except BaseException:
-            ours.close()
-            raise
+        process = await forked(self.config, parent)
         self._opened.add(process)
         return process
 

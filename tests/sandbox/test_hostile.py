@@ -244,10 +244,28 @@ def test_an_answer_before_its_question_is_noticed(place: Place) -> None:
 def test_questions_are_not_endless(place: Place) -> None:
     source = "class Hooks:\n  def maintain(self, step, memory):\n    while True: memory.read('a')\n"
     asked = []
-    with pytest.raises(CallFailed, match="asked 1000 questions about memory in one call") as failed:
+    with pytest.raises(CallFailed, match="asked more than 1000 questions about memory in one call") as failed:
         place.asked(source, "maintain", STEP, serve=lambda question, args: asked.append(args) or "text")
     assert failed.value.lost
     assert len(asked) == 1000
+
+
+def test_as_many_questions_as_are_allowed_are_answered_in_every_call(place: Place) -> None:
+    source = """
+class Hooks:
+  def op_ASK(self, args, memory):
+    return str(sum(len(memory.read("a")) for _ in range(int(args[0]))))
+"""
+
+    async def play() -> list[Any]:
+        async with place.opened(source) as process:
+            told = [(await process.call("op_ASK", [["1000"]], lambda *_: "text")) for _ in range(2)]
+            with pytest.raises(CallFailed, match="more than 1000 questions") as failed:
+                await process.call("op_ASK", [["1001"]], lambda *_: "text")
+            assert failed.value.lost
+            return told
+
+    assert [told["text"] for told in place.run(play())] == ["4000", "4000"]
 
 
 @pytest.mark.parametrize("kind", [LookupError, OSError, TimeoutError, EOFError])
