@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
@@ -20,7 +21,10 @@ from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfi
 from automem.sandbox import SandboxConfig, choose_mode
 from automem.scaffold import Scaffold
 from automem.summary import summarise
+from automem.visible import visible
 from games import suites
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,10 @@ class Plan:
 
 
 def plan(request: Request) -> Plan:
-    """Check everything that can be checked before anything starts or is reached. Raises errors for people."""
+    """Check everything that can be checked before anything starts or is reached. Raises errors for people.
+
+    Logs a warning for each run that cannot be read: what it played cannot be held against what is to be played.
+    """
     if request.resume and request.name is None:
         raise UserError("--resume needs the name of the run to go on with: add --run NAME (automem runs lists them)")
     tasks = _tasks(request)
@@ -100,12 +107,14 @@ def plan(request: Request) -> Plan:
         sandbox=request.sandbox,
     )
     planned = Plan(config, chosen)
-    if any(s.hooks is not None for s in chosen.values()):
-        choose_mode(request.sandbox)
+    if any(s.hooks is not None for s in chosen.values()) and choose_mode(request.sandbox) == "unsafe":
+        _log.warning("nothing on this machine contains scaffold code: it runs with all the rights that you have")
     if request.resume and runs.exists(name):
         _resumable(planned)
     else:
-        found = runs.all_runs()
+        found, unreadable = runs.read_all()
+        for path in unreadable:
+            _log.warning("%s", visible(lineage.told_unreadable(path)))
         for version in chosen.values():
             lineage.check_unchanged(version, found)
         runs.free_folder(name)

@@ -232,11 +232,18 @@ def load(name: str) -> Run:
 
 def all_runs() -> list[Run]:
     """All readable runs, the latest first."""
-    found = []
+    return read_all()[0]
+
+
+def read_all() -> tuple[list[Run], list[Path]]:
+    """All readable runs, the latest first, and each ``run.toml`` that cannot be read, sorted."""
+    found, unreadable = [], []
     for path in runs_folder().glob(f"*/{RUN}"):
-        with contextlib.suppress(UserError):
+        try:
             found.append(Run(path.parent, _config(path)))
-    return sorted(found, key=lambda run: run.config.created, reverse=True)
+        except UserError:
+            unreadable.append(path)
+    return sorted(found, key=lambda run: run.config.created, reverse=True), sorted(unreadable)
 
 
 def _config(path: Path) -> RunConfig:

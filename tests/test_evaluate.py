@@ -45,6 +45,19 @@ def test_a_name_and_a_folder_mean_what_is_there_now(named: str) -> None:
     assert chosen(named).identity == written.identity
 
 
+def test_a_run_that_cannot_be_read_is_named_since_what_it_played_is_not_known(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    played = write_version("crafter/a")
+    write_run("first", played, {1: 0.5})
+    chosen("crafter/a")
+    assert not caplog.messages
+    Path("runs/first/run.toml").write_text("format = 99")
+    chosen("crafter/a")
+    (said,) = caplog.messages
+    assert said.startswith("runs/first/run.toml cannot be read")
+
+
 def test_a_version_that_is_not_there_is_told_in_one_message() -> None:
     with pytest.raises(UserError, match=r"^no scaffold 'runs/nope'\. Name a version, a folder"):
         chosen("runs/nope")
