@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,26 +61,26 @@ Ref = Annotated[
         autocompletion=complete_ref,
     ),
 ]
-Game = Annotated[str | None, typer.Argument(metavar="[GAME]", help="Only this game's.", autocompletion=complete_game)]
+Game = Annotated[str | None, typer.Argument(metavar="GAME", help="Only this game's.", autocompletion=complete_game)]
 
 
 @scaffold_app.command("list", epilog="Example: [bold]automem scaffold list crafter[/bold]")
 def list_(game: Game = None) -> None:
     """List the versions that can be played by name."""
     from automem import lineage, runs, scaffold_views
-    from automem import scaffold as scaffolds
 
-    found = runs.all_runs()
+    found, unreadable = runs.read_all()
     known = lineage.read(found)
     _check_game(game, known)
-    current = [v for v in known.versions.values() if v.current and game in (None, v.game)]
-    loaded = [(v, scaffolds.load(str(v.place))) for v in sorted(current, key=lambda v: v.ref)]
+    current = sorted((v for v in known.versions.values() if v.current and game in (None, v.game)), key=lambda v: v.ref)
+    loaded = [(v, v.loaded) for v in current if v.loaded is not None]
     changed = {v.identity: runs_ for v, _ in loaded if (runs_ := lineage.changed_since_evaluated(v, found))}
     _wide(console.width).print(scaffold_views.table(known, loaded, changed))
     for broken in known.broken:
         if game in (None, broken.ref.partition("/")[0]):
             console.print(scaffold_views.plain(f"{broken.ref} does not load: {broken.problem}", "red"), soft_wrap=True)
     others = sum(1 for v in known.versions.values() if not v.current and game in (None, v.game))
+    _warn(unreadable)
     if others:
         console.print(f"{others} more known only from runs; see: automem scaffold log", highlight=False)
 
@@ -97,13 +100,14 @@ def log(game: Game = None) -> None:
     """Draw the lineage as a tree, with the score of each version and its interval."""
     from automem import lineage, runs, scaffold_views
 
-    found = runs.all_runs()
+    found, unreadable = runs.read_all()
     known = lineage.read(found)
     _check_game(game, known)
     for name in [game] if game else known.games():
         tree, depth = scaffold_views.tree(known, name, found)
         # A long lineage would leave no room for words: let the terminal break its lines, or less -S show them.
         _wide(console.width if console.width >= 4 * depth + LEAST else None).print(tree)
+    _warn(unreadable)
     console.print(scaffold_views.legend(), style="dim", highlight=False, soft_wrap=True)
 
 
@@ -184,6 +188,7 @@ def check(
     unsafe_hooks: Annotated[
         bool, typer.Option("--unsafe-hooks", help="Run its code even where nothing can contain it.")
     ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of lines.")] = False,
 ) -> None:
     """Say all that is wrong with a version, by file and line, and what to do. Exits with 1 when it cannot be used."""
     from automem import check as checker
@@ -191,9 +196,21 @@ def check(
 
     named = lineage.locate(ref)
     report = checker.check(ref if _is_ref(ref, named) else str(named), smoke=smoke, unsafe=unsafe_hooks)
-    checker.show(report, console)
+    if as_json:
+        # The standard library's: it can write the name of a folder that is not UTF-8.
+        sys.stdout.write(json.dumps(report.as_dict(), indent=2) + "\n")
+    else:
+        checker.show(report, console)
     if not report.ok:
         raise typer.Exit(EXIT_ERRORS)
+
+
+def _warn(unreadable: Iterable[Path]) -> None:
+    """Name each ``run.toml`` that cannot be read."""
+    from automem import lineage, scaffold_views
+
+    for path in unreadable:
+        console.print(scaffold_views.plain(lineage.told_unreadable(path), "yellow"), soft_wrap=True)
 
 
 def _is_ref(text: str, folder: Path) -> bool:

@@ -14,7 +14,7 @@ import contextlib
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -41,6 +41,7 @@ class Version:
         current: that folder lies under a scaffold root, so that the version can be played by name.
         runs: the runs that played exactly these files, the latest first.
         problem: why its files cannot be read; empty when they can.
+        loaded: it, as its files say; None when they cannot be read.
     """
 
     ref: str
@@ -50,6 +51,12 @@ class Version:
     current: bool
     runs: tuple[Run, ...] = ()
     problem: str = ""
+    loaded: Scaffold | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def may_have_code(self) -> bool:
+        """It has a ``hooks.py``, or nobody can tell."""
+        return self.loaded is None or self.loaded.hooks is not None
 
     @property
     def game(self) -> str:
@@ -162,7 +169,7 @@ def _folders() -> list[Path]:
 
 def _version(loaded: Scaffold, current: bool, played_by: Iterable[Run]) -> Version:
     parent = loaded.schema.scaffold.parent
-    return Version(loaded.ref, loaded.identity, parent, loaded.folder, current, tuple(played_by))
+    return Version(loaded.ref, loaded.identity, parent, loaded.folder, current, tuple(played_by), loaded=loaded)
 
 
 def _kept(run: Run, played: runs.PlayedScaffold, played_by: Sequence[Run]) -> Version:
@@ -252,6 +259,14 @@ def _told(version: Scaffold, changed: Sequence[Run]) -> str:
         ]
     lines.append("A run that was only a trial can be removed instead, with its folder.")
     return "\n".join(lines)
+
+
+def told_unreadable(run: Path) -> str:
+    """What a ``run.toml`` that cannot be read means for versions, in one line."""
+    return (
+        f"{where(run)} cannot be read, so what this run played is not known, and a version that was changed after it "
+        "passes for unchanged; mend the file, or remove the run's folder"
+    )
 
 
 def how_to_restore(version: Scaffold, changed: Sequence[Run]) -> str:

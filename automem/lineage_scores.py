@@ -18,6 +18,7 @@ import games
 from automem.errors import UserError
 from automem.lineage import Version
 from automem.runs import Run
+from automem.sandbox.limits import SandboxConfig
 from automem.summary import CONFIDENCE, standard_error
 from automem.tables import percent
 
@@ -34,13 +35,15 @@ class Score:
         model: its name, with the sampling where that is not greedy.
         scripted: the player is the `scripted` program and not an LLM.
         target: the suite or task that was asked for.
-        setting: all that makes episodes of two runs comparable; equal for runs that can be paired.
+        setting: what makes episodes of two runs comparable, apart from the limits of scaffold code.
         steps: step limits of its tasks, without repetition.
         progression: mean in [0, 1]; None when nothing was measured yet.
         interval: its 95 % interval; None for fewer than two episodes.
         episodes: how many are in the mean.
         planned: how many the run will have.
         by_seed: episode -> progression.
+        limits: those of scaffold code.
+        may_have_code: the version has code, or nobody can tell, so that the limits count.
         repeats: another run, shown before this one, that played some of these episodes in the same way.
         problem: why there is no figure; empty when there is one.
     """
@@ -56,8 +59,16 @@ class Score:
     episodes: int
     planned: int
     by_seed: Mapping[Episode, float]
+    limits: SandboxConfig
+    may_have_code: bool
     repeats: str = ""
     problem: str = ""
+
+    def comparable(self, other: Score) -> bool:
+        """Whether the same episode of both runs differs in nothing but the version."""
+        if self.setting != other.setting:
+            return False
+        return self.limits == other.limits or not (self.may_have_code or other.may_have_code)
 
     @property
     def player(self) -> str:
@@ -108,9 +119,14 @@ class Paired:
     @property
     def figures(self) -> str:
         """``+3.20 [+0.4, +6.0] points on the same 20 episodes``."""
-        reach = "" if self.interval is None else f" [{100 * self.interval[0]:+.1f}, {100 * self.interval[1]:+.1f}]"
+        reach = "" if self.interval is None else f" [{', '.join(_points(end, 1) for end in self.interval)}]"
         same = "the same episode" if self.episodes == 1 else f"the same {self.episodes} episodes"
-        return f"{100 * self.difference:+.2f}{reach} points on {same}"
+        return f"{_points(self.difference, 2)}{reach} points on {same}"
+
+
+def _points(difference: float, digits: int) -> str:
+    """A difference in percentage points with its sign; what rounds to nothing is ``+0.00``, from either side."""
+    return f"{round(100 * difference, digits) + 0.0:+.{digits}f}"
 
 
 def _reach(interval: tuple[float, float] | None) -> str:
@@ -124,7 +140,7 @@ def scores(version: Version) -> list[Score]:
     marked: list[Score] = []
     for score in ordered:
         earlier = next(
-            (s.run for s in marked if s.setting == score.setting and not s.by_seed.keys().isdisjoint(score.by_seed)), ""
+            (s.run for s in marked if s.comparable(score) and not s.by_seed.keys().isdisjoint(score.by_seed)), ""
         )
         marked.append(replace(score, repeats=earlier))
     return marked
@@ -162,6 +178,8 @@ def _score(run: Run, version: Version) -> Score:
         planned=sum(len(t.seeds) for t in tasks),
         by_seed=by_seed,
         problem=problem,
+        limits=config.sandbox.model_copy(update={"unsafe": False}),  # contained or not, code computes the same
+        may_have_code=version.may_have_code,
     )
 
 
@@ -187,7 +205,7 @@ def paired(score: Score, others: Iterable[Score]) -> Paired | None:
         score: of the version.
         others: of the other version; the run with the most episodes in common is taken.
     """
-    comparable = [other for other in others if other.setting == score.setting]
+    comparable = [other for other in others if other.comparable(score)]
     common = [(sorted(score.by_seed.keys() & other.by_seed.keys()), other) for other in comparable]
     shared, other = max(common, key=lambda pair: len(pair[0]), default=((), None))
     if not shared or other is None:

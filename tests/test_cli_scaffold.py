@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -157,6 +158,15 @@ def test_list_names_what_does_not_load_and_goes_on(automem: Command) -> None:
     assert code == 0 and "crafter/good" in said and "crafter/bad does not load" in said
 
 
+@pytest.mark.parametrize("command", ["list", "log"])
+def test_a_run_that_cannot_be_read_is_named(automem: Command, command: str) -> None:
+    write_run("first", write_version("crafter/a"), {1: 0.5})
+    assert "cannot be read" not in automem(command, "crafter")[1]
+    Path("runs/first/run.toml").write_bytes(b"\xff")
+    code, said = automem(command, "crafter")
+    assert code == 0 and "runs/first/run.toml cannot be read" in said
+
+
 def test_log_draws_each_version_below_its_parent_with_its_scores(automem: Command) -> None:
     root = scaffold.load("crafter/v0")
     one = write_version("crafter/one", root.identity)
@@ -278,6 +288,9 @@ def test_check_says_what_is_wrong_by_exit_code(automem: Command) -> None:
     (played.folder / "prompts/plan.j2").write_text("{{ nonsense }}")
     code, said = automem("check", "crafter/a", "--no-smoke")
     assert code == 1 and "plan.j2:1" in said
+    code, said = automem("check", "crafter/a", "--no-smoke", "--json")
+    report = json.loads(said)
+    assert code == 1 and report["errors"] == 1 and report["findings"][0]["file"] == "prompts/plan.j2"
     assert automem("check", "crafter/nope")[0] == 2
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from automem import lineage, runs, scaffold
 from automem.errors import UserError
 from automem.lineage import Lineage, Version, changed_since_evaluated, check_unchanged
-from automem.lineage_scores import paired, scores
+from automem.lineage_scores import Paired, paired, scores
 from tests.versions import edit, write_run, write_version
 
 FIRST, LATER = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"
@@ -224,3 +224,23 @@ def test_versions_are_paired_on_the_episodes_that_both_played_in_the_same_way() 
     assert found.interval == pytest.approx((low, high))
     assert not found.clear
     assert paired(score, []) is None
+
+
+@pytest.mark.parametrize("code", ["neither", "parent", "child"])
+def test_limits_of_scaffold_code_part_runs_where_there_is_code(code: str) -> None:
+    hooks = {"hooks.py": "class Hooks:\n    def maintain(self, step, memory):\n        return []\n"}
+    parent = write_version("crafter/a", changes=hooks if code == "parent" else {})
+    child = write_version("crafter/b", parent.identity, changes=hooks if code == "child" else {})
+    write_run("before", parent, {1: 0.2, 2: 0.4}, call_seconds=1.0)
+    write_run("slow", child, {1: 0.5, 2: 0.7}, call_seconds=2.0)
+    known = lineage.read().versions
+    (slow,) = scores(known[child.identity])
+    assert (paired(slow, scores(known[parent.identity])) is not None) == (code == "neither")
+    write_run("same", child, {1: 0.5, 2: 0.7}, call_seconds=1.0)
+    same = next(s for s in scores(lineage.read().versions[child.identity]) if s.run == "same")
+    assert paired(same, scores(known[parent.identity])) is not None
+
+
+def test_a_difference_of_nothing_has_no_minus() -> None:
+    assert Paired(-1e-9, (-1e-9, 1e-9), 3, "before").figures == "+0.00 [+0.0, +0.0] points on the same 3 episodes"
+    assert Paired(-0.01, None, 1, "before").figures == "-1.00 points on the same episode"

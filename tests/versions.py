@@ -14,6 +14,7 @@ from automem.episode import EpisodeJob, EpisodeResult
 from automem.executor import Outcome
 from automem.metrics import Counts
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfig
+from automem.sandbox.limits import SandboxConfig
 from automem.scaffold import Scaffold
 from automem.summary import summarise
 
@@ -60,6 +61,7 @@ def write_run(
     steps: int = 100,
     created: str = "2026-01-01T00:00:00+00:00",
     seeds: tuple[int, ...] | None = None,
+    call_seconds: float = 2.0,
 ) -> Run:
     """A run of Crafter that played a version: seed -> progression, or None when there is no summary yet."""
     config = RunConfig(
@@ -72,6 +74,7 @@ def write_run(
         },
         tasks=(PlannedTask(task="Crafter", seeds=seeds or tuple(progressions or (42,)), steps=steps),),
         versions=games.versions(),
+        sandbox=SandboxConfig(call_seconds=call_seconds),
     )
     run = runs.create(config, {"crafter": played})
     if progressions is not None:

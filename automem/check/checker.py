@@ -46,6 +46,7 @@ def check(ref: str, *, smoke: bool = True, unsafe: bool = False) -> Report:
         findings += code.findings(found.texts[HOOKS], read)
         checked.append(HOOKS)
     figures: Mapping[str, float] = {}
+    traceback = ""
     skipped: list[str] = []
     loaded = _loaded(where, findings)
     if loaded is not None and smoke:
@@ -53,11 +54,11 @@ def check(ref: str, *, smoke: bool = True, unsafe: bool = False) -> Report:
 
         played = smoke_episode.play(loaded, unsafe)
         findings += played.findings
-        figures = played.figures
+        figures, traceback = played.figures, played.traceback
         (skipped if played.skipped else checked).append(played.skipped or "a smoke episode")
     elif smoke:
         skipped.append("a smoke episode: mend the errors first")
-    return Report(ref, where, found.identity, in_order(findings), tuple(checked), tuple(skipped), figures)
+    return Report(ref, where, found.identity, in_order(findings), tuple(checked), tuple(skipped), figures, traceback)
 
 
 def _loaded(where: Path, findings: list[Finding]) -> Scaffold | None:

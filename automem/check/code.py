@@ -24,9 +24,6 @@ def findings(text: str, read: SchemaRead) -> Iterator[Finding]:
         yield error(HOOKS, problem.line, "hooks", message, do or "mend this line")
     if hooks.problems:
         return
-    if not hooks.methods:
-        do = "write one of reset, observe, maintain, check_action, or remove hooks.py"
-        yield warning(HOOKS, None, "hooks-empty", "class Hooks has no method that is ever called", do)
     if "hooks" in read.wrong:
         return
     if schema.hooks.shows and "observe" not in hooks.methods:

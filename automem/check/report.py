@@ -65,6 +65,7 @@ class Report:
         checked: what was looked at, in a few words each.
         skipped: what was not, and why.
         figures: what the smoke episode showed: name -> number; empty when none was played.
+        traceback: of an exception in the smoke episode that is a defect of AutoMem; empty when there was none.
     """
 
     ref: str
@@ -74,6 +75,7 @@ class Report:
     checked: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
+    traceback: str = ""
 
     @property
     def errors(self) -> tuple[Finding, ...]:
@@ -103,6 +105,7 @@ class Report:
             "checked": list(self.checked),
             "skipped": list(self.skipped),
             "figures": dict(self.figures),
+            "traceback": self.traceback,
         }
 
 

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from automem.check.report import Finding, Report
+from automem.visible import visible_lines
 
 _STYLES = {"error": "bold red", "warning": "yellow"}
 
@@ -25,6 +26,8 @@ def show(report: Report, console: Console) -> None:
     if report.figures:
         shown = ", ".join(f"{name.replace('_', ' ')} {value:.10g}" for name, value in report.figures.items())
         _print(console, Text(f"smoke episode: {shown}"))
+    if report.traceback:
+        _print(console, Text(visible_lines(report.traceback.rstrip()), style="dim"))
     _print(console, _summary(report))
 
 

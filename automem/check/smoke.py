@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import traceback
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -55,11 +56,13 @@ class Smoke:
         findings: what is wrong with what happened.
         figures: what happened, in numbers.
         skipped: why it was not played, or not judged; empty when it was.
+        traceback: of the exception that ended it and should not be; empty when there was none.
     """
 
     findings: list[Finding] = field(default_factory=list)
     figures: dict[str, float] = field(default_factory=dict)
     skipped: str = ""
+    traceback: str = ""
 
 
 def play(loaded: Scaffold, unsafe: bool = False) -> Smoke:
@@ -95,7 +98,7 @@ def play(loaded: Scaffold, unsafe: bool = False) -> Smoke:
     except Exception as defect:  # whatever a scaffold holds, its check goes on: one of thousands must not end a search
         message = f"the smoke episode ended with {type(defect).__name__}: {defect}"
         do = "no scaffold should be able to do that: please report it as a defect of AutoMem"
-        return Smoke([error("", None, "smoke-crash", message, do)])
+        return Smoke([error("", None, "smoke-crash", message, do)], traceback=traceback.format_exc())
     return _judged(loaded, first, second)
 
 

@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from automem.check import Report, check
+from automem.check import Report, check, show
 from automem.sandbox import SandboxUnavailable
 from games import registry
 from tests.check.broken import ROOT, Broken
@@ -189,6 +190,20 @@ def test_code_that_cannot_be_contained_is_not_run_and_that_is_said(
     report = check(str(broken.hooks(f"    def observe(self, step):\n        {SAFE}").folder))
     assert report.ok and not report.figures
     assert report.skipped == ("smoke episode: Code of a scaffold cannot be contained on this machine",)
+
+
+def test_a_defect_of_ours_is_told_with_where_it_happened(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
+    def defective(*_: object) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    monkeypatch.setattr("automem.check.smoke.episode.play", defective)
+    report = check(str(broken.folder))
+    assert [finding.code for finding in report.findings] == ["smoke-crash"]
+    console = Console(width=200)
+    with console.capture() as printed:
+        show(report, console)
+    for said in (printed.get(), report.as_dict()["traceback"]):
+        assert "Traceback" in said and "in defective" in said and "ZeroDivisionError: a mistake" in said
 
 
 def test_an_episode_that_takes_too_long_is_ended(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
