@@ -54,27 +54,41 @@ class Attack:
         name: what it tries.
         source: the file.
         kinds: kinds of the events of which one has to be in the trace.
-        says: one of these stands in the event's text; no matter which when empty.
+        says: one of these stands in the text of an event, so that no attack fails for another reason.
+        machine: whose numbers of system calls it uses; empty when it runs on any.
     """
 
     name: str
     source: str
-    kinds: frozenset[str]
+    kinds: frozenset[str] = frozenset()
     says: tuple[str, ...] = ()
+    machine: str = ""
 
 
 REFUSED = ("PermissionError", "FileNotFoundError", "OSError", "not permitted", "NotADirectoryError")
 """How the operating system says no."""
 
+TOO_LONG = ("longer than",)
+"""What is said of a call that was ended for its time."""
 
-def in_observe(name: str, body: str, kinds: str = "error", says: tuple[str, ...] = (), top: str = "") -> Attack:
+MEMORY = ("MemoryError", "out of memory")
+"""What is said of code that wants more memory than it may have."""
+
+UNUSABLE = ("unusable reply",)
+"""What is said of a process that does not keep to the protocol."""
+
+ENDED = ("ended by",)
+"""What is said of a process that went by itself."""
+
+
+def in_observe(name: str, body: str, kinds: str = "error", *, says: tuple[str, ...], machine: str = "") -> Attack:
     """An attack that happens in `observe`."""
     method = textwrap.indent(textwrap.dedent(body).strip("\n"), " " * 8)
-    source = f"{PRELUDE}\n{textwrap.dedent(top)}\nclass Hooks:\n    def observe(self, step):\n{method}\n"
-    return Attack(name, source, frozenset(kinds.split()), says)
+    source = f"{PRELUDE}\nclass Hooks:\n    def observe(self, step):\n{method}\n"
+    return Attack(name, source, frozenset(kinds.split()), says, machine)
 
 
-def in_class(name: str, body: str, kinds: str = "error", says: tuple[str, ...] = ()) -> Attack:
+def in_class(name: str, body: str, kinds: str = "error", *, says: tuple[str, ...]) -> Attack:
     """An attack with methods of its own."""
     source = f"{PRELUDE}\nclass Hooks:\n{textwrap.indent(textwrap.dedent(body), '    ')}\n"
     return Attack(name, source, frozenset(kinds.split()), says)
@@ -100,7 +114,7 @@ FILES = [
     in_observe("follow a link out", 'return {"note": open("{LINK}").read()}', says=REFUSED),
     in_observe("make a device file", 'os.mknod("disk", 0o20600, os.makedev(8, 0))', says=REFUSED),
     in_observe("read the memory of the machine", 'return {"note": str(open("/dev/mem", "rb").read(8))}', says=REFUSED),
-    in_observe("read a device without end", 'return {"note": open("/dev/zero").read()}', "error lost"),
+    in_observe("read a device without end", 'return {"note": open("/dev/zero").read()}', says=REFUSED),
     in_observe("make a file without a name", "os.memfd_create('x')", says=REFUSED),
 ]
 
@@ -120,54 +134,93 @@ NETWORK = [
     in_observe(
         "talk to the kernel over netlink", 's = load("socket"); s.socket(s.AF_NETLINK, s.SOCK_RAW)', says=REFUSED
     ),
-    in_observe("use io_uring", "syscall(425, 8, 0)", says=REFUSED),
+    in_observe("use io_uring", "syscall(425, 8, 0)", says=REFUSED),  # 425 on every machine, unlike older calls
 ]
 
 PROCESSES = [
     in_observe("fork", "while True:\n    os.fork()", says=REFUSED),
     in_observe(
-        "start threads", 't = load("threading")\nwhile True:\n    t.Thread(target=print).start()', says=("thread",)
+        "start threads",
+        't = load("_thread")\nwhile True:\n    t.start_new_thread(print, ())',
+        says=("can't start new thread",),
     ),
     in_observe("run a program", 'os.posix_spawn("/bin/sh", ["sh", "-c", "echo out"], {})', says=REFUSED),
     in_observe("become another program", 'os.execv("/bin/sh", ["sh"])', says=REFUSED),
     in_observe("kill its parent", "os.kill(os.getppid(), 9)", says=REFUSED),
     in_observe("kill the host", "os.kill({HOST}, 9)", says=REFUSED),
     in_observe("kill everything", "os.kill(-1, 9)", says=REFUSED),
-    in_observe("trace its parent", "syscall(101, 16, os.getppid(), 0, 0)", says=REFUSED),
-    in_observe("read memory of its parent", "syscall(310, os.getppid(), 0, 0, 0, 0, 0)", says=REFUSED),
+    in_observe("trace its parent", "syscall(101, 16, os.getppid(), 0, 0)", says=REFUSED, machine="x86_64"),
+    in_observe(
+        "read memory of its parent", "syscall(310, os.getppid(), 0, 0, 0, 0, 0)", says=REFUSED, machine="x86_64"
+    ),
     in_observe("open its parent by descriptor", "os.pidfd_open(os.getppid())", says=REFUSED),
-    in_observe("leave for other namespaces", "syscall(272, 0x10000000)", says=REFUSED),
-    in_observe("raise its limits", 'r = load("resource"); r.setrlimit(r.RLIMIT_AS, (-1, -1))', says=("Error",)),
+    in_observe("leave for other namespaces", "syscall(272, 0x10000000)", says=REFUSED, machine="x86_64"),
+    in_observe(
+        "raise its limits",
+        'r = load("resource"); r.setrlimit(r.RLIMIT_AS, (-1, -1))',
+        says=("not allowed to raise", *REFUSED),
+    ),
 ]
 
 BOMBS = [
     in_observe("take memory at once", "self.held = bytearray(10**10)", says=("MemoryError",)),
-    in_observe("take memory bit by bit", "held = []\nwhile True:\n    held.append(bytearray(10**6))", "error lost"),
-    in_observe("double a text", 'text = "x"\nwhile True:\n    text += text', "error lost"),
-    in_observe("loop without end", "while True:\n    pass", "lost", ("longer than",)),
+    in_observe(
+        "take memory bit by bit", "held = []\nwhile True:\n    held.append(bytearray(10**6))", "error lost", says=MEMORY
+    ),
+    in_observe("double a text", 'text = "x"\nwhile True:\n    text += text', "error lost", says=MEMORY),
+    in_observe("loop without end", "while True:\n    pass", "lost", says=TOO_LONG),
     in_observe(
         "loop and catch everything",
         "while True:\n    try:\n        pass\n    except BaseException:\n        pass",
         "lost",
+        says=TOO_LONG,
     ),
-    in_observe("count without end in C", "sum(iter(int, 1))", "lost"),
-    in_observe("compute without end in C", "10 ** 10 ** 8", "lost error"),
-    in_observe("backtrack without end", 're = load("re"); re.match("(a|a)+$", "a" * 60 + "b")', "lost"),
-    in_observe("sleep", 'load("time").sleep(10**6)', "lost error"),
+    in_observe("count without end in C", "sum(iter(int, 1))", "lost", says=TOO_LONG),
+    in_observe("compute without end in C", "10 ** 10 ** 8", "lost error", says=(*TOO_LONG, *MEMORY)),
+    in_observe("backtrack without end", 're = load("re"); re.match("(a|a)+$", "a" * 60 + "b")', "lost", says=TOO_LONG),
+    in_observe("sleep", 'load("time").sleep(10**6)', "lost", says=TOO_LONG),
     in_observe("recur without end", "def f():\n    f()\nf()", says=("RecursionError",)),
     in_observe(
         "recur without end in C",
         "sys.setrecursionlimit(10**9)\nx = []\nfor _ in range(10**6):\n    x = [x]\nreturn {'note': repr(x)}",
         "lost error",
+        says=("RecursionError", *TOO_LONG, *MEMORY, *ENDED),
     ),
-    in_observe("nest an answer", "x = []\nfor _ in range(10**5):\n    x = [x]\nreturn {'note': x}", "lost error"),
-    in_observe("write to the terminal without end", 'while True:\n    print("x" * 1000, flush=True)', "lost"),
-    in_observe("answer with a flood", 'return {"note": "x" * 10**7}', "lost error"),
-    in_observe("answer with many texts", 'return {f"n{i}": "x" for i in range(10**6)}', "lost error"),
-    in_class("ask for many operations", "def maintain(self, step, memory):\n    return [append('x', 'x')] * 10**4"),
-    in_class("ask without end", "def maintain(self, step, memory):\n    while True:\n        memory.files()", "lost"),
-    in_class("ask nonsense", "def maintain(self, step, memory):\n    return memory._ask('open', '{CANARY}')"),
-    in_class("fail with a flood", "def observe(self, step):\n    raise ValueError('x' * 10**7)", "error lost"),
+    in_observe(
+        "nest an answer", "x = []\nfor _ in range(10**5):\n    x = [x]\nreturn {'note': x}", says=("returned a list",)
+    ),
+    in_observe(
+        "write to the terminal without end", 'while True:\n    print("x" * 1000, flush=True)', "lost", says=TOO_LONG
+    ),
+    in_observe("answer with a flood", 'return {"note": "x" * 10**7}', "lost error", says=("are allowed", *TOO_LONG)),
+    in_observe(
+        "answer with many texts",
+        'return {f"n{i}": "x" for i in range(10**6)}',
+        "lost error",
+        says=("are allowed", *TOO_LONG, *MEMORY),
+    ),
+    in_class(
+        "ask for many operations",
+        "def maintain(self, step, memory):\n    return [append('x', 'x')] * 10**4",
+        says=("were not run",),
+    ),
+    in_class(
+        "ask without end",
+        "def maintain(self, step, memory):\n    while True:\n        memory.files()",
+        "lost",
+        says=("1000 questions", *TOO_LONG),
+    ),
+    in_class(
+        "ask nonsense",
+        "def maintain(self, step, memory):\n    return memory._ask('open', '{CANARY}')",
+        says=("KeyError: 'open'",),
+    ),
+    in_class(
+        "fail with a flood",
+        "def observe(self, step):\n    raise ValueError('x' * 10**7)",
+        "error lost",
+        says=("ValueError: xxx", *TOO_LONG),
+    ),
     in_class(
         "fail while failing",
         """
@@ -179,13 +232,16 @@ BOMBS = [
                 __repr__ = __str__
             raise Worse
         """,
-        "error lost",
+        "lost",
+        says=TOO_LONG,
     ),
 ]
 
 REPLIES = [
-    in_observe("write garbage to the host", "os.write(first_socket(), bytes([255]) * 64)", "lost"),
-    in_observe("promise an enormous answer", "os.write(first_socket(), bytes([127, 255, 255, 255]))", "lost"),
+    in_observe("write garbage to the host", "os.write(first_socket(), bytes([255]) * 64)", "lost", says=UNUSABLE),
+    in_observe(
+        "promise an enormous answer", "os.write(first_socket(), bytes([127, 255, 255, 255]))", "lost", says=UNUSABLE
+    ),
     in_observe(
         "send half an answer",
         """
@@ -194,6 +250,7 @@ REPLIES = [
             pass
         """,
         "lost",
+        says=TOO_LONG,
     ),
     in_observe(
         "answer a call that was not made",
@@ -202,6 +259,7 @@ REPLIES = [
         os.write(first_socket(), len(answer).to_bytes(4, "big") + answer)
         """,
         "lost",
+        says=UNUSABLE,
     ),
     in_observe(
         "answer before it is asked",
@@ -211,22 +269,33 @@ REPLIES = [
             os.write(first_socket(), (len(answer).to_bytes(4, "big") + answer) * 2)
         """,
         "lost",
+        says=UNUSABLE,
     ),
-    in_observe("close the line", "os.close(first_socket())", "lost"),
-    in_observe("close everything", "os.closerange(0, 256)", "lost"),
-    in_observe("leave", "os._exit(0)", "lost"),
-    in_observe("leave politely", "sys.exit(0)", "error lost"),
-    in_observe("crash", "load('ctypes').string_at(0)", "lost"),
-    in_observe("abort", "os.abort()", "lost"),
-    in_observe("answer with numbers that JSON has not", "return {'note': float('nan')}"),
+    in_observe("close the line", "os.close(first_socket())", "lost", says=ENDED),
+    in_observe("close everything", "os.closerange(0, 256)", "lost", says=ENDED),
+    in_observe("leave", "os._exit(0)", "lost", says=("exit code 0",)),
+    in_observe("leave politely", "sys.exit(0)", says=("SystemExit",)),
+    in_observe("crash", "load('ctypes').string_at(0)", "lost", says=("ended by signal",)),
+    in_observe("abort", "os.abort()", "lost", says=("ended by signal",)),
+    in_observe("answer with numbers that JSON has not", "return {'note': float('nan')}", says=("float nan",)),
     in_class(
         "name files outside",
         """
         def maintain(self, step, memory):
-            bad = ["../../out", "/etc/x", "a/b", "..", ".", "", "x" * 300, "a\\0b", "\\ud800"]
-            return [write(name, "x") for name in bad] + [("READ", "goals.txt"), ("SYSTEM", "ls"), ()]
+            bad = ["../../out", "/etc/x", "a/b", "..", ".", "", "x" * 300, "a\\0b"]
+            return [write(name, "x") for name in bad] + [("READ", "goals.txt"), ("SYSTEM", "ls")]
         """,
-        "error lost",
+        says=("2 of 10 operations were not run",),
+    ),
+    in_class(
+        "name a file that has no name",
+        "def maintain(self, step, memory):\n    return [write('\\ud800', 'x')]",
+        says=("UTF-8",),
+    ),
+    in_class(
+        "ask for what is no operation",
+        "def maintain(self, step, memory):\n    return [()]",
+        says=("list with a tuple",),
     ),
 ]
 
@@ -280,7 +349,7 @@ SEARCHES = [
             return {"note": f"FOUND {found}"}
         raise LookupError("nothing to be found")
         """,
-        says=("LookupError",),
+        says=("nothing to be found",),
     ),
     in_observe(
         "poison what the next episode uses",
@@ -291,6 +360,7 @@ SEARCHES = [
         raise LookupError("poisoned")
         """,
         "error lost",
+        says=("poisoned", *ENDED),
     ),
 ]
 

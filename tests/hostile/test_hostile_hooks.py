@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import os
+import platform
+import re
 import shutil
 import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 import zstandard
+from typer.testing import CliRunner
 
-from automem import scaffold, trace
-from automem.episode import STEPS, EpisodeJob, play
+from automem import cli, evaluate, scaffold, trace
+from automem.episode import MEMORY, STEPS, EpisodeJob, play
+from automem.evaluate import Request
 from automem.game_pool import GamePool
 from automem.models.fixed import Fixed
 from automem.models.protocol import Message
 from automem.records import StepRecord
-from automem.sandbox import Mode, Sandbox, SandboxConfig, SandboxUnavailable, choose_mode
+from automem.runs import PlayedModel
+from automem.sandbox import Mode, Sandbox, SandboxConfig, SandboxUnavailable, modes
 from tests.hostile.attacks import ATTACKS, PRELUDE, Attack
 
 SECRET = "canary-9f27c1"
 SEED = 730_241
 STEPS_PLAYED = 3
 AT_ONCE = 2
-LIMITS = SandboxConfig(call_seconds=1.0, memory_mb=192, losses=0)
+LIMITS = SandboxConfig(call_seconds=2.0, memory_mb=192, losses=0)
+"""Seconds enough for the honest ones on a busy machine: they share the sandbox, and what is lost there is lost."""
+
+PLAYED = tuple(attack for attack in ATTACKS if attack.machine in ("", platform.machine()))
+MISTAKE = re.compile(r"(\w+: )?(NameError|SyntaxError|AttributeError|IndentationError|UnboundLocalError)\b")
+"""How an event begins when the attack itself is wrong."""
 
 HONEST = f"""{PRELUDE}
 class Hooks:
@@ -112,9 +122,9 @@ def played(request: pytest.FixtureRequest, outside: Outside) -> dict[str, list[S
     mode: Mode = request.param
     if not _can(mode):
         pytest.skip(f"{mode} cannot run here")
-    honest = [Attack(f"honest {when}", HONEST, frozenset()) for when in ("before", "among", "after")]
-    middle = len(ATTACKS) // 2
-    order = [honest[0], *ATTACKS[:middle], honest[1], *ATTACKS[middle:], honest[2]]
+    honest = [Attack(f"honest {when}", HONEST) for when in ("before", "among", "after")]
+    middle = len(PLAYED) // 2
+    order = [honest[0], *PLAYED[:middle], honest[1], *PLAYED[middle:], honest[2]]
     return asyncio.run(asyncio.wait_for(_play_all(mode, order, outside), 400))
 
 
@@ -180,6 +190,8 @@ def test_there_are_at_least_thirty_attacks_and_no_two_share_a_name() -> None:
 def test_an_attack_is_contained_and_logged_and_its_episode_goes_on(
     played: dict[str, list[StepRecord]], attack: Attack
 ) -> None:
+    if attack not in PLAYED:
+        pytest.skip(f"it uses numbers of system calls of {attack.machine}, and this is {platform.machine()}")
     records = played[attack.name]
     assert [record.step for record in records] == list(range(STEPS_PLAYED))
     assert all(record.action == "Move West" and not record.fallback for record in records)
@@ -188,8 +200,8 @@ def test_an_attack_is_contained_and_logged_and_its_episode_goes_on(
     wanted = attack.kinds | ({"off"} if "lost" in attack.kinds else set())
     assert {event.kind for event in events} & wanted, events
     assert {event.kind for event in events} <= wanted | {"error"}, events
-    if attack.says:
-        assert any(word in event.text for event in events for word in attack.says), events
+    assert any(word in event.text for event in events for word in attack.says), events
+    assert not any(MISTAKE.match(event.text) for event in events), events
 
 
 @pytest.mark.parametrize("when", ["before", "among", "after"])
@@ -205,6 +217,9 @@ def test_nothing_came_out_and_nothing_was_changed(played: dict[str, list[StepRec
     assert outside.visitors == []
     assert (outside.folder / "canary.txt").read_text() == SECRET
     assert sorted(path.name for path in outside.folder.iterdir() if path.suffix == ".touched") == []
+    assert list(outside.folder.rglob("out")) == []
+    for memory in outside.folder.glob(f"*/name files outside/episode/{MEMORY}"):
+        assert [path.name for path in memory.iterdir()] == ["goals.txt"]
     traces = list(outside.folder.rglob(STEPS))
     assert traces
     for path in traces:
@@ -214,8 +229,25 @@ def test_nothing_came_out_and_nothing_was_changed(played: dict[str, list[StepRec
         assert "FOUND" not in record.plan[0].prompt.after
 
 
-def test_the_choice_of_containment_is_made_before_anything_is_played() -> None:
-    try:
-        assert choose_mode(SandboxConfig()) in ("bubblewrap", "landlock")
-    except SandboxUnavailable as error:
-        assert "--unsafe-hooks" in str(error)
+def test_the_choice_of_containment_is_made_before_anything_is_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AUTOMEM_RUNS", str(tmp_path))
+    asked = Request(
+        "crafter",
+        PlayedModel(name="scripted"),
+        scaffold="crafter/v1",
+        episodes=1,
+        steps=1,
+        name="asked",
+        sandbox=LIMITS,
+    )
+    monkeypatch.setattr(modes, "trouble", lambda mode: f"{mode} is not there")
+    with pytest.raises(SandboxUnavailable, match=r"bubblewrap is not there(.|\n)*--unsafe-hooks"):
+        evaluate.plan(asked)
+    told = CliRunner().invoke(cli.app, "eval crafter --scaffold crafter/v1 --model scripted --episodes 1 --steps 1")
+    assert isinstance(told.exception, SandboxUnavailable)
+    assert list(tmp_path.iterdir()) == []
+    planned = evaluate.plan(replace(asked, sandbox=LIMITS.model_copy(update={"unsafe": True})))
+    assert planned.scaffolds["crafter"].hooks is not None
+    assert evaluate.plan(replace(asked, scaffold="crafter/v0")).scaffolds["crafter"].hooks is None
