@@ -18,6 +18,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  TASK=$(TASK) SUITE=$(SUITE) MODEL=$(MODEL) can be given, and ARGS for further options,"
+	@echo "  RUN for report, GAME for log, versions A and B for diff, REF for check,"
 	@echo "  e.g. make play TASK=nethack MODEL=smollm2 ARGS='--watch --steps 20'"
 
 setup: ## everything installed into .venv, once (EXTRAS=train for the training libraries)
@@ -47,19 +48,23 @@ eval: setup ## play a SUITE and store the run
 runs: setup ## the runs so far
 	@$(BIN)/automem runs
 
-report: setup ## one HTML file about runs, RUN="first second", with a replay of every episode
-	@test -n "$(RUN)" || { echo "name a run: make report RUN=first; make runs lists them" >&2; exit 2; }
-	@$(BIN)/automem report $(RUN) $(ARGS)
-
 log: setup ## versions of the scaffolds of GAME as a tree, with their scores
 	@$(BIN)/automem scaffold log $(GAME) $(ARGS)
 
-diff: setup ## what differs between two scaffolds, A=crafter/v0 B=crafter/v1
+# These refuse what is not named before they set anything up.
+report: ## one HTML file about runs, RUN="first second", with a replay of every episode
+	@test -n "$(RUN)" || { echo "name a run: make report RUN=first; make runs lists them" >&2; exit 2; }
+	@$(MAKE) --no-print-directory setup
+	@$(BIN)/automem report $(RUN) $(ARGS)
+
+diff: ## what differs between two scaffolds, A=crafter/v0 B=crafter/v1
 	@test -n "$(A)" -a -n "$(B)" || { echo "name two versions: make diff A=crafter/v0 B=crafter/v1" >&2; exit 2; }
+	@$(MAKE) --no-print-directory setup
 	@$(BIN)/automem scaffold diff $(A) $(B) $(ARGS)
 
-check: setup ## all that is wrong with a scaffold, REF=crafter/v1
+check: ## all that is wrong with a scaffold, REF=crafter/v1
 	@test -n "$(REF)" || { echo "name a version: make check REF=crafter/v1" >&2; exit 2; }
+	@$(MAKE) --no-print-directory setup
 	@$(BIN)/automem scaffold check $(REF) $(ARGS)
 
 doctor: setup ## what can run here, what is missing and how to get it
