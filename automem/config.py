@@ -46,6 +46,10 @@ def load() -> Config:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise UserError(f"{path}: not valid TOML: {error}") from error
+    sandbox = data.get("sandbox")
+    if isinstance(sandbox, dict) and "unsafe" in sandbox:
+        # A folder that somebody else made must not be enough to run its code without containment.
+        raise UserError(f"{path}: sandbox.unsafe cannot be set in a file; say --unsafe-hooks on the command line")
     try:
         return Config.model_validate(data)
     except ValidationError as error:

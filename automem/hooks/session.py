@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, Protocol
 
 from automem.hooks.api import Step
@@ -37,11 +38,20 @@ MOST_OPERATIONS = 200
 MOST_CHARS = 1_000_000
 """Characters of their arguments. A step has to stay a record that can be stored and read."""
 
+LINE_COST = 60
+"""What a line counts for beside its characters: about what it takes to hold one."""
+
 READ_CHARS = 8_000_000
 """Characters of the memory folder that one call may read: it is read while other episodes wait."""
 
 SEARCH_SHARE = 8
-"""A search costs this part of the file that it looks through."""
+"""A search costs this part of the file that it looks through, beside what it finds."""
+
+QUESTION_CHARS, LINE_CHARS = 500, 20
+"""What a question, and each line of an answer, costs beside its characters."""
+
+QUERY_CHARS = 1000
+"""Characters of a query."""
 
 SLACK = 10
 """How much longer a call may take when a recorded step is played again: it was fast enough once."""
@@ -317,7 +327,7 @@ class HookSession:
                 problems.append(f"{one_line(one[0], 40)!r} is not a write operation")
                 continue
             self._asked += 1
-            self._asked_chars += sum(map(len, one))
+            self._asked_chars += sum(len(part) + LINE_COST * part.count("\n") for part in one)
             if self._asked > MOST_OPERATIONS or self._asked_chars > MOST_CHARS:
                 problems.append(
                     f"hooks ask for {MOST_OPERATIONS} operations and {MOST_CHARS} characters a step at most"
@@ -343,26 +353,37 @@ class _Reader:
         self._left = READ_CHARS
 
     def answer(self, question: str, args: list[Any]) -> Any:
-        """Raises ValueError, with a line for whoever wrote the hooks, when there is no answer."""
+        """Raises ValueError, with a line for whoever wrote the hooks, when there is no answer.
+
+        Everything is charged before it is done: a question is answered while other episodes wait.
+        """
+        self._charge(QUESTION_CHARS)
         if question == "files" and not args:
-            return self._charged(self._memory.listing(), 100)
+            return self._memory.listing()
         if args and isinstance(args[0], str):
             name = args[0]
             try:
                 if question == "read" and len(args) == 1:
-                    return self._charged(self._memory.read(name), 0, self._memory.size(name))
+                    self._charge(self._memory.size(name))
+                    return self._memory.read(name)
                 if question == "tail" and len(args) == 2 and type(args[1]) is int:
-                    return self._charged(self._memory.tail(name, max(args[1], 0)), 1)
+                    return self._taken(islice(self._memory.newest_first(name), max(args[1], 0)))
                 if question == "search" and len(args) == 2 and isinstance(args[1], str):
+                    if len(args[1]) > QUERY_CHARS:
+                        raise ValueError(f"a query has {QUERY_CHARS} characters at most")
                     self._charge(self._memory.size(name) // SEARCH_SHARE)
-                    return self._charged(self._memory.matching(name, args[1]), 1)
+                    return self._taken(self._memory.matching(name, args[1]))
             except KeyError:
                 return "" if question == "read" else []
         raise ValueError(f"memory cannot answer {one_line(str(question), 40)} with these arguments")
 
-    def _charged(self, answer: Any, each: int, whole: int = 0) -> Any:
-        self._charge(whole or sum(each if each > 1 else len(line) + each for line in answer))
-        return answer
+    def _taken(self, newest_first: Iterable[str]) -> list[str]:
+        """The lines, oldest first, each charged as it is taken."""
+        lines = []
+        for line in newest_first:
+            self._charge(len(line) + LINE_CHARS)
+            lines.append(line)
+        return lines[::-1]
 
     def _charge(self, chars: int) -> None:
         self._left -= chars

@@ -12,6 +12,9 @@ from automem.memory.files import MapFile, clean, map_entry, map_line, utf8_size
 from automem.memory.store import FileSpec, Refused, Store
 from automem.vocabulary import EVERY_FILE, Op, file_name_problem, one_line, problem
 
+MOST_LINES = 20_000
+"""Lines that one operation may write: more keep everybody waiting."""
+
 
 @dataclass(frozen=True, slots=True)
 class Result:
@@ -55,7 +58,7 @@ def read(store: Store, name: str) -> Result:
 
 def write(store: Store, name: str, text: str) -> Result:
     """Replace a file."""
-    text = clean(text).removesuffix("\n")
+    text = _content(text)
     held = store.files[name].size if name in store.files else 0
     if store.is_map(name):
         entries = _map_entries(text)
@@ -68,6 +71,13 @@ def write(store: Store, name: str, text: str) -> Result:
     store.grew(change.growth)
     answer = f"wrote {name}, {_count_lines(lines.live)} now"
     return _result(store, answer, bytes_added=change.growth, duplicate=change.duplicate)
+
+
+def _content(text: str) -> str:
+    text = clean(text).removesuffix("\n")
+    if text.count("\n") >= MOST_LINES:
+        raise Refused(f"more than {MOST_LINES} lines at once; nothing was changed")
+    return text
 
 
 def _tail(store: Store, name: str, n: str) -> Result:
@@ -129,7 +139,7 @@ def _count(store: Store, name: str, query: str) -> Result:
 
 
 def _append(store: Store, name: str, text: str) -> Result:
-    text = clean(text).removesuffix("\n")
+    text = _content(text)
     file = store.text_file(name, utf8_size(text))
     change = file.append(text, store.clock)
     store.grew(change.growth)

@@ -7,7 +7,7 @@ it and on nothing else: running the recorded operations again rebuilds the folde
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -117,15 +117,20 @@ class Memory:
         """The last `n` lines of a file, oldest first. Raises KeyError if it is not there."""
         return list(islice(self._store.files[name].lines.newest_first(), n))[::-1]
 
-    def matching(self, name: str, query: str) -> list[str]:
-        """The lines of a file that contain the query, case ignored, oldest first; all of them for an empty query.
+    def newest_first(self, name: str) -> Iterator[str]:
+        """The lines of a file. Raises KeyError if it is not there."""
+        return self._store.files[name].lines.newest_first()
+
+    def matching(self, name: str, query: str) -> Iterator[str]:
+        """The lines of a file that contain the query, case ignored, newest first; all of them for an empty query.
 
         Raises KeyError if the file is not there.
         """
         lines = self._store.files[name].lines
         if not query:
-            return list(lines.newest_first())[::-1]
-        return [line for chunk, i in lines.matches(query.lower()) if (line := chunk.lines[i]) is not None][::-1]
+            return lines.newest_first()
+        found = lines.matches(query.lower())
+        return (line for chunk, i in found if (line := chunk.lines[i]) is not None)
 
     def size(self, name: str) -> int:
         """Bytes of a file. Raises KeyError if it is not there."""

@@ -18,7 +18,7 @@ class SandboxConfig(BaseModel):
     """Run scaffold code without containment where neither bubblewrap nor Landlock can run."""
     call_seconds: Annotated[float, Field(gt=0, le=600)] = 2.0
     """Wall-clock seconds of one call."""
-    cpu_seconds: Annotated[int, Field(ge=1, le=86_400)] = 600
+    cpu_seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
     """CPU seconds of one episode's process."""
     memory_mb: Annotated[int, Field(ge=64, le=65_536)] = 256
     """MiB of address space of one episode's process."""

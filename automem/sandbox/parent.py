@@ -74,6 +74,7 @@ class WarmParent:
         self._command, self._environment = command(mode)
         self._turn = asyncio.Lock()
         self._keys = itertools.count(1)
+        self._unwanted_ends: set[asyncio.Future[int | None]] = set()
         self._control: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self.alive = False
@@ -96,7 +97,8 @@ class WarmParent:
                 await self.close()
                 raise ParentGone(last_words(errors) or "it ended while it started") from None
             except BaseException:  # nobody waits for its first word any more, so nobody can use it
-                self._give_up()
+                # Not killed: bubblewrap that dies while it starts leaves the child that it is starting behind.
+                self._hang_up()
                 raise
         self._go_first()
 
@@ -127,11 +129,18 @@ class WarmParent:
         try:
             answer = await asyncio.shield(asked)
         except asyncio.CancelledError:
-            asked.add_done_callback(lambda done: done.cancelled() or asyncio.ensure_future(self.end(key)))
+            asked.add_done_callback(lambda done: self._unwanted(done, key))
             raise
         if "failed" in answer:
             raise CallFailed(f"no process for scaffold code: {answer['failed']}", lost=True)
         return key
+
+    def _unwanted(self, asked: asyncio.Future[dict[str, Any]], key: int) -> None:
+        """A process that nobody waits for any more has been forked, or could not be."""
+        if not asked.cancelled() and asked.exception() is None:
+            ending = asyncio.ensure_future(self.end(key))
+            self._unwanted_ends.add(ending)
+            ending.add_done_callback(self._unwanted_ends.discard)
 
     async def end(self, key: int) -> int | None:
         """End a process that was forked; returns its wait status, None where that is unknown."""
@@ -205,6 +214,13 @@ class WarmParent:
             for pid in (str(self._process.pid), *below.read_text().split()):
                 Path(f"/proc/{pid}/oom_score_adj").write_text("1000")
 
+    def _hang_up(self) -> None:
+        """Let it end by itself: it reads that nobody is there."""
+        self.alive = False
+        if self._control is not None:
+            with contextlib.suppress(OSError):
+                self._control.shutdown(socket.SHUT_RDWR)
+
     def _give_up(self) -> None:
         self.alive = False
         if self._process is not None:
@@ -236,7 +252,7 @@ def settings(config: SandboxConfig, mode: Mode) -> dict[str, Any]:
         "filter": filter_code if contained else None,
         "processes": limit if contained else None,
         "own_users": contained and config.processes > 0,
-        "undumpable": mode == "landlock",
+        "undumpable": contained,
         "cpu_seconds": config.cpu_seconds,
         "memory_bytes": config.memory_mb * 2**20,
         "file_bytes": config.file_bytes,

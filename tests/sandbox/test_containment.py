@@ -106,6 +106,7 @@ OF_ROOT = ("open the standard library for writing", "change the mode of what it 
 """What others may not do anyway."""
 
 PROCESSES = {
+    "see the time that another process has used": "sys.modules['time'].clock_gettime(~{victim} << 3 | 2)",
     "fork": "os.fork() or os._exit(0)",
     "start a program": "os.posix_spawn('/bin/true', ['true'], {{}})",
     "start a thread": "sys.modules['_thread'].start_new_thread(lambda: None, ())",
