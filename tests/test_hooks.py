@@ -227,12 +227,13 @@ def test_what_a_call_may_read_is_bounded(stage: Stage, tmp_path: Path, child: Ch
         class Hooks:
             def maintain(self, step, memory):
                 if step.number == 0:
-                    return [write("big.txt", "line\\n" * 20_000)]
+                    return [write("big.txt", ("word " * 100 + "\\n") * 200)]
                 for _ in range(200):
                     memory.read("big.txt")
         """
     )
     _, records = stage.play(tmp_path / "episode", loaded, follow(), 2)
+    assert records[0].hooks == () and [op.ok for op in records[0].maintained] == [True]
     assert [event.kind for event in records[1].hooks] == ["error"] and "tail" in records[1].hooks[0].text
 
 
