@@ -48,6 +48,8 @@ SHARE = 4
 OLD_ENOUGH = 2_000_000_000
 """Nanoseconds for which a trace must have been left alone before it is sealed: clocks of file systems are coarse."""
 
+THREADS = min(4, os.cpu_count() or 1)
+
 _MAGIC = b"AMX1"
 _HEAD = struct.Struct(">4sII16s")
 _SEAL_MAGIC = b"AMXS"
@@ -166,18 +168,20 @@ class Index:
         """A file as it is in the checkpoint of a block, in parts that only have to be joined."""
         files = self.blocks[block].files
         assert files is not None
-        parts: list[str] = []
+        taken: list[tuple[int, int]] = []
         wanted = files[name].size
         while wanted:
             files = self.blocks[block].files
             assert files is not None
             held = files[name]
             if wanted > held.keep:
-                # What is taken of it is a whole file of an earlier checkpoint: no character is cut in two.
-                parts.append(self._rest(block, name)[: wanted - held.keep].decode())
+                taken.append((block, wanted - held.keep))
                 wanted = held.keep
             block = held.base
-        return parts[::-1]
+        with ThreadPoolExecutor(THREADS) as threads:
+            rests = threads.map(lambda one: self._rest(one[0], name), reversed(taken))
+            # What is taken of one is a whole file of an earlier checkpoint: no character is cut in two.
+            return [rest[:size].decode() for rest, (_, size) in zip(rests, reversed(taken), strict=True)]
 
     def _rest(self, number: int, name: str) -> bytes:
         block = self.blocks[number]
@@ -276,7 +280,7 @@ def _fitting(blocks: list[Block], trace: int) -> list[Block]:
     def fits(block: Block) -> bool:
         return hashlib.sha256(os.pread(trace, block.ends[-1] - block.start, block.start)).hexdigest() == block.sha
 
-    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as threads:
+    with ThreadPoolExecutor(THREADS) as threads:
         found = list(threads.map(fits, blocks))
     return blocks[: (*found, False).index(False)]
 
