@@ -8,25 +8,30 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from automem.metrics import Counts, rates
 
 _OP = (
-    "STRUCT(name VARCHAR, args VARCHAR[], span INTEGER[], label VARCHAR, result VARCHAR, ok BOOLEAN, found INTEGER, "
+    "STRUCT(name VARCHAR, args VARCHAR[], span INTEGER[], result VARCHAR, ok BOOLEAN, found INTEGER, "
     'added BIGINT, duplicate BOOLEAN, truncated BOOLEAN, "by" VARCHAR, cut BOOLEAN)'
 )
-_TURN = (
-    'STRUCT(model VARCHAR, prompt STRUCT("before" VARCHAR, block VARCHAR, "after" VARCHAR), "text" VARCHAR, '
-    f"ops {_OP}[], errors VARCHAR[], prompt_tokens BIGINT, completion_tokens BIGINT, cached_tokens BIGINT, "
-    'cost DOUBLE, "seconds" DOUBLE)'
+_SPENT = 'prompt_tokens BIGINT, completion_tokens BIGINT, cached_tokens BIGINT, cost DOUBLE, "seconds" DOUBLE'
+_SAID = (
+    'model VARCHAR, prompt STRUCT("before" VARCHAR, block VARCHAR, "after" VARCHAR), "text" VARCHAR, errors VARCHAR[]'
 )
-RECORD = {
+_TURNS = {
+    "steps": f"STRUCT({_SPENT})[]",
+    "turns": f"STRUCT({_SAID}, {_SPENT}, ops STRUCT(name VARCHAR)[])[]",
+    "ops": f"STRUCT(ops {_OP}[])[]",
+    "hook_events": "STRUCT(model VARCHAR)[]",
+}
+"""What each view reads of the turns of a phase: what is not named costs less."""
+
+_RECORD = {
     "step": "INTEGER",
     "observation": "VARCHAR",
-    "log": f"{_TURN}[]",
-    "plan": f"{_TURN}[]",
     "raw_action": "VARCHAR",
     "action": "VARCHAR",
     "invalid": "INTEGER",
@@ -41,7 +46,7 @@ RECORD = {
     "maintained": f"{_OP}[]",
     "hooks": 'STRUCT("call" INTEGER, "method" VARCHAR, kind VARCHAR, "text" VARCHAR)[]',
 }
-"""A line of a trace (`automem.records.StepRecord`), as DuckDB reads it."""
+"""A line of a trace (`automem.records.StepRecord`), as DuckDB reads it, without its turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,14 +250,14 @@ HOOK_EVENTS = View(
 ALL = (EPISODES, STEPS, TURNS, OPS, HOOK_EVENTS)
 
 _FROM = {
-    "steps": "FROM records",
+    "steps": "FROM {records}",
     "turns": "FROM (SELECT run, task, seed, step, len(log) AS logs, unnest(log || plan) AS t, "
-    "generate_subscripts(log || plan, 1) AS i FROM records)",
+    "generate_subscripts(log || plan, 1) AS i FROM {records})",
     "ops": "FROM (SELECT run, task, seed, step, logs, plans, i, unnest(ops) AS o, generate_subscripts(ops, 1) AS j "
     "FROM (SELECT run, task, seed, step, len(log) AS logs, len(plan) AS plans, "
     "unnest(list_transform(log || plan, lambda t: t.ops) || [maintained]) AS ops, "
-    "generate_subscripts(range(len(log) + len(plan) + 1), 1) AS i FROM records))",
-    "hook_events": "FROM (SELECT run, task, seed, step, unnest(hooks) AS h FROM records)",
+    "generate_subscripts(range(len(log) + len(plan) + 1), 1) AS i FROM {records}))",
+    "hook_events": "FROM (SELECT run, task, seed, step, unnest(hooks) AS h FROM {records})",
 }
 
 
@@ -268,9 +273,22 @@ def over(traces: list[str], brief: bool, largest: int) -> list[str]:
     There must be a table ``files`` with ``path``, ``run``, ``task`` and ``seed`` of each of them. `largest` is
     the most bytes that a line may have; DuckDB sets aside several times as much.
     """
+    made = []
+    for view in ALL:
+        if view.name in _FROM:
+            records = _records(traces, _RECORD | dict.fromkeys(("log", "plan"), _TURNS[view.name]), largest)
+            selected = ", ".join(column.expression(brief) for column in view.columns)
+            made.append(
+                f"CREATE VIEW {view.name} AS SELECT {selected} {_FROM[view.name].replace('{records}', records)}"
+            )
+    return made
+
+
+def _records(traces: list[str], record: Mapping[str, str], largest: int) -> str:
+    """The lines of the files, with the episode that each belongs to, for a FROM."""
     listed = ", ".join(_quoted(path) for path in traces)
-    columns = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in RECORD.items())
-    empty = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in RECORD.items())
+    columns = ", ".join(f"{_quoted(name)}: {_quoted(kind)}" for name, kind in record.items())
+    empty = ", ".join(f'CAST(NULL AS {kind}) AS "{name}"' for name, kind in record.items())
     source = (
         f"read_json([{listed}], format = 'newline_delimited', compression = 'zstd', filename = true, "
         f"maximum_object_size = {largest}, columns = {{{columns}}})"
@@ -278,14 +296,8 @@ def over(traces: list[str], brief: bool, largest: int) -> list[str]:
         else f"(SELECT {empty}, '' AS filename WHERE false)"
     )
     lists = ("log", "plan", "warnings", "maintained", "hooks")
-    made = ", ".join(f'coalesce(r."{name}", []) AS "{name}"' if name in lists else f'r."{name}"' for name in RECORD)
-    joined = f"{source} r JOIN files f ON f.path = r.filename"
-    made_views = [f"CREATE VIEW records AS SELECT f.run, f.task, f.seed, {made} FROM {joined}"]
-    for view in ALL:
-        if view.name in _FROM:
-            selected = ", ".join(column.expression(brief) for column in view.columns)
-            made_views.append(f"CREATE VIEW {view.name} AS SELECT {selected} {_FROM[view.name]}")
-    return made_views
+    made = ", ".join(f'coalesce(r."{name}", []) AS "{name}"' if name in lists else f'r."{name}"' for name in record)
+    return f"(SELECT f.run, f.task, f.seed, {made} FROM {source} r JOIN files f ON f.path = r.filename)"
 
 
 def _quoted(text: str) -> str:
