@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -88,7 +89,9 @@ def sql(asked: Asked | Sequence[Asked], query: str, *, rows: int = ROWS, seconds
         raise UserError(f"{rows} rows: ask for at least one")
     episodes = [episode for one in _each(asked) for episode in one]
     until = time.monotonic() + seconds
-    brief, longest = "try" not in query.lower(), LINES[0]  # TRY would hide that a text is missing
+    # TRY would hide that a text is missing; that a long one is named merely makes it likely that it is needed.
+    brief = (views.LONG | {"try"}).isdisjoint(re.findall(r"\w+", query.lower()))
+    longest = LINES[0]
     while True:
         with tempfile.TemporaryDirectory(prefix="automem-sql-") as folder:
             pieces = _in_brief(episodes, Path(folder)) if brief else _whole(episodes, Path(folder))

@@ -249,6 +249,9 @@ HOOK_EVENTS = View(
 )
 ALL = (EPISODES, STEPS, TURNS, OPS, HOOK_EVENTS)
 
+LONG = frozenset(column.name for view in ALL for column in view.columns if column.brief == _LONG)
+"""Names of columns that brief records never have."""
+
 _FROM = {
     "steps": "FROM {records}",
     "turns": "FROM (SELECT run, task, seed, step, len(log) AS logs, unnest(log || plan) AS t, "
