@@ -27,7 +27,8 @@ from automem.trace import brief, folder, index
 from automem.trace import search as searching
 from automem.trace.diff import FileDiff, between
 from automem.trace.frames import Damage, Frames, parsed, unpacked
-from automem.trace.index import Builder, Index
+from automem.trace.index import Index
+from automem.trace.indexing import Builder
 from automem.trace.search import Found
 
 

@@ -22,19 +22,14 @@ import os
 import struct
 import time
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
 
 import orjson
 import zstandard
-
-from automem.records import StepRecord
-from automem.trace import brief
-from automem.trace.frames import Damage, Frames, parsed
 
 EVERY = 1000
 """Records of a block."""
@@ -319,164 +314,11 @@ def _block(data: bytes, at: int, before: Index) -> Block | None:
         return None
 
 
+def packed_block(before: bytes, header: bytes, content: bytes) -> tuple[bytes, bytes]:
+    """The digest of the chain with a block of this header and content, and the block."""
+    digest = _digest(before, header + content)
+    return digest, _HEAD.pack(_MAGIC, len(header), len(content), digest) + header + content
+
+
 def _digest(before: bytes, data: bytes) -> bytes:
     return hashlib.blake2b(before + data, digest_size=16).digest()
-
-
-class Builder:
-    """Makes blocks of the records that it is told of, in order."""
-
-    def __init__(self, snapshot: Callable[[], Mapping[str, str]] | None, scaffold: str, index: Index) -> None:
-        """
-        Args:
-            snapshot: name -> text of every memory file, as it stands at the record that was told last;
-                None for an index without checkpoints.
-            scaffold: identity of the scaffold that is played.
-            index: the blocks so far.
-        """
-        self._snapshot = snapshot
-        self._scaffold = scaffold
-        self._number = len(index.blocks)
-        self._digest = index.digest
-        self._first = index.records
-        self._start = index.end
-        self._held: Mapping[str, Held] = {}
-        self._holder = -1
-        """The block of the last checkpoint, which `_held` describes."""
-        self._blocks_since = self._bytes_since = self._cost = 0
-        checkpoint = index.checkpoint(index.records)
-        if checkpoint is not None:
-            self._held, self._holder = index.blocks[checkpoint].files or {}, checkpoint
-        self._begin()
-
-    def _begin(self) -> None:
-        self._lengths = array("I")
-        self._sha = hashlib.sha256()
-        self._brief: list[bytes] = []
-
-    def passed(self, frame: bytes, record: StepRecord) -> None:
-        """A record, packed and unpacked, at which no checkpoint can be taken."""
-        self._lengths.append(len(frame))
-        self._sha.update(frame)
-        self._brief.append(brief.line(record))
-
-    def add(self, frame: bytes, record: StepRecord) -> bytes:
-        """A record. Returns a block when it is time for one, else nothing."""
-        self.passed(frame, record)
-        return self._block(self._snapshot) if len(self._lengths) >= EVERY else b""
-
-    def rest(self) -> bytes:
-        """A block of the records that are in none yet, without a checkpoint; nothing when there are none."""
-        return self._block(None) if self._lengths else b""
-
-    def _block(self, snapshot: Callable[[], Mapping[str, str]] | None) -> bytes:
-        length = sum(self._lengths)
-        self._blocks_since += 1
-        self._bytes_since += length
-        files: dict[str, list[Any]] | None = None
-        content = b""
-        if snapshot is not None and (self._cost * SHARE <= self._bytes_since or self._blocks_since >= SPARSEST):
-            files, content = self._checkpoint(snapshot())
-            self._blocks_since = self._bytes_since = 0
-            self._cost = len(content)
-        compressor = zstandard.ZstdCompressor(level=3)
-        packed = compressor.compress(b"".join(self._brief))
-        content = packed + content
-        said = {
-            "first": self._first,
-            "start": self._start,
-            "sha": self._sha.hexdigest(),
-            "scaffold": self._scaffold,
-            "brief": len(packed),
-            "files": files,
-        }
-        header = compressor.compress(orjson.dumps(said) + b"\n" + self._lengths.tobytes())
-        self._digest = _digest(self._digest, header + content)
-        self._first += len(self._lengths)
-        self._start += length
-        self._number += 1
-        self._begin()
-        return _HEAD.pack(_MAGIC, len(header), len(content), self._digest) + header + content
-
-    def _checkpoint(self, texts: Mapping[str, str]) -> tuple[dict[str, list[Any]], bytes]:
-        """What the header says of every file, and the contents that are new."""
-        compressor = zstandard.ZstdCompressor(level=3)
-        parts: list[bytes] = []
-        held = {}
-        for name, text in texts.items():
-            data = memoryview(text.encode())
-            keep, base, digest = self._grown(name, data)
-            packed = compressor.compress(data[keep:]) if keep < len(data) else b""
-            held[name] = Held(base, keep, len(data), len(packed), digest)
-            parts.append(packed)
-        self._held, self._holder = held, self._number
-        values = {name: [h.base, h.keep, h.size, h.packed, h.digest] for name, h in held.items()}
-        return values, b"".join(parts)
-
-    def _grown(self, name: str, data: memoryview) -> tuple[int, int, str]:
-        """How many bytes stand as they did at the last checkpoint, the block that holds them, and the digest."""
-        before = self._held.get(name)
-        if before is not None and before.size <= len(data):
-            digest = hashlib.sha256(data[: before.size])
-            if digest.hexdigest() == before.digest:
-                digest.update(data[before.size :])
-                return before.size, self._holder if before.packed else before.base, digest.hexdigest()
-        return 0, -1, hashlib.sha256(data).hexdigest()
-
-
-class IndexWriter:
-    """Keeps the index of a trace on disk while the trace is written. Never fails: an index can be made again."""
-
-    def __init__(self, file: int, builder: Builder) -> None:
-        self._file = file
-        self._builder = builder
-
-    @classmethod
-    def open(cls, trace: Path, snapshot: Callable[[], Mapping[str, str]], scaffold: str) -> IndexWriter | None:
-        """Go on with the index of this trace, or begin one. None when it cannot be written.
-
-        Args: as those of `Builder`.
-        """
-        path = path_of(trace)
-        index = load(trace, scaffold)
-        try:
-            file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError:
-            return None
-        writer = cls(file, Builder(snapshot, scaffold, index))
-        try:
-            os.ftruncate(file, index.size)
-            frames = Frames(trace, index.end, index.records)
-            for number, data in enumerate(frames, index.records):
-                record = parsed(trace, number, frames.start, data)
-                if isinstance(record, Damage):
-                    break
-                writer._builder.passed(frames.packed, record)
-        except OSError:
-            writer._give_up()
-        return writer
-
-    def add(self, frame: bytes, record: StepRecord) -> None:
-        """A record was written. The memory folder must stand as it did when its PLAN began."""
-        if self._file >= 0:
-            self._write(self._builder.add(frame, record))
-
-    def close(self) -> None:
-        """Write down what is not yet. Safe to call twice."""
-        if self._file >= 0:
-            self._write(self._builder.rest())
-            os.close(self._file)
-            self._file = -1
-
-    def _write(self, block: bytes) -> None:
-        try:
-            if block and os.write(self._file, block) != len(block):
-                self._give_up()
-        except OSError:
-            self._give_up()
-
-    def _give_up(self) -> None:
-        """Leave the index as it is: a block that is not whole is not used, and what is missing is made again."""
-        with contextlib.suppress(OSError):
-            os.close(self._file)
-        self._file = -1

@@ -12,7 +12,7 @@ import zstandard
 from automem.errors import UserError
 from automem.memory import Memory
 from automem.records import StepRecord
-from automem.trace.index import IndexWriter
+from automem.trace.indexing import IndexWriter
 
 LEVEL = 3
 """zstd's default; higher levels gain a few percent on records this short and cost several times more."""
