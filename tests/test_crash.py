@@ -58,7 +58,7 @@ def played(run: Path) -> dict[str, list[StepRecord]]:
 def summary(run: Path) -> Any:
     def strip(value: Any) -> Any:
         if isinstance(value, dict):
-            return {k: strip(v) for k, v in value.items() if k not in ("run", "model_seconds")}
+            return {k: strip(v) for k, v in value.items() if k not in ("run", "model_seconds", "seconds_per_step")}
         return value
 
     return strip(json.loads((run / "summary.json").read_text()))
