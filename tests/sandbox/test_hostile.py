@@ -368,8 +368,10 @@ def test_processor_time_is_limited_and_loading_may_not_hang(place: Place) -> Non
             await sandbox.close()
 
     told = place.run(play())
-    assert told[0] == "ended by signal 24 (out of CPU time)"
-    assert told[1].startswith("ended by signal 9 (killed: ")
+    # The soft limit warns and the hard one, a second later, kills; on a busy machine the kernel may look only after both.
+    killed = "ended by signal 9 (killed: out of memory, or past its CPU time)"
+    assert told[0] in ("ended by signal 24 (out of CPU time)", killed)
+    assert told[1] == killed
     assert told[2] == "took longer than 2.1 s and was ended"
 
 
