@@ -368,7 +368,7 @@ def test_processor_time_is_limited_and_loading_may_not_hang(place: Place) -> Non
             await sandbox.close()
 
     told = place.run(play())
-    # The soft limit warns and the hard one, a second later, kills; on a busy machine the kernel may look only after both.
+    # The soft limit warns and the hard one, a second later, kills; the kernel may look only after both have passed.
     killed = "ended by signal 9 (killed: out of memory, or past its CPU time)"
     assert told[0] in ("ended by signal 24 (out of CPU time)", killed)
     assert told[1] == killed
