@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from automem.hooks.session import READ_CHARS, _Reader
+from automem.hooks.reading import READ_CHARS, Reader
 from automem.memory import Memory
 from automem.ops import Op
 
@@ -22,7 +22,7 @@ def large() -> Memory:
 
 
 def test_answers_are_as_documented(large: Memory) -> None:
-    reader = _Reader(large)
+    reader = Reader(large)
     assert reader.answer("read", ["short.txt"]) == "one\ntwo Tree\nthree tree\n" and reader.answer("read", ["no"]) == ""
     assert reader.answer("tail", ["short.txt", 2]) == ["two Tree", "three tree"]
     assert reader.answer("tail", ["short.txt", 0]) == reader.answer("tail", ["no", 3]) == []
@@ -38,7 +38,7 @@ def test_answers_are_as_documented(large: Memory) -> None:
     ids=lambda question: question[0],
 )
 def test_however_often_it_asks_it_reads_no_more_than_its_share(large: Memory, question: tuple[str, list]) -> None:
-    reader, answered, began = _Reader(large), 0, time.process_time()
+    reader, answered, began = Reader(large), 0, time.process_time()
     with pytest.raises(ValueError, match="a call may read"):
         for _ in range(READ_CHARS):
             reader.answer(*question)
@@ -60,4 +60,4 @@ def test_however_often_it_asks_it_reads_no_more_than_its_share(large: Memory, qu
 )
 def test_nonsense_is_refused(large: Memory, question: str, args: list) -> None:
     with pytest.raises(ValueError, match=r"characters at most|cannot answer"):
-        _Reader(large).answer(question, args)
+        Reader(large).answer(question, args)

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any, Literal, Protocol
 
 from automem.hooks.api import Step
+from automem.hooks.reading import Reader
 from automem.hooks.source import HookSource
 from automem.memory import Memory
 from automem.memory.files import clean
@@ -40,18 +40,6 @@ MOST_CHARS = 1_000_000
 
 LINE_COST = 60
 """What a line counts for beside its characters: about what it takes to hold one."""
-
-READ_CHARS = 8_000_000
-"""Characters of the memory folder that one call may read: it is read while other episodes wait."""
-
-SEARCH_SHARE = 8
-"""A search costs this part of the file that it looks through, beside what it finds."""
-
-QUESTION_CHARS, LINE_CHARS = 500, 20
-"""What a question, and each line of an answer, costs beside its characters."""
-
-QUERY_CHARS = 1000
-"""Characters of a query."""
 
 SLACK = 10
 """How much longer a call may take when a recorded step is played again: it was fast enough once."""
@@ -276,7 +264,7 @@ class HookSession:
 
     async def _timed(self, process: Process, method: str, args: Sequence[Any], memory: Memory | None) -> Any:
         seconds = None if self._past is None else self._sandbox.config.call_seconds * SLACK
-        serve = None if memory is None else _Reader(memory).answer
+        serve = None if memory is None else Reader(memory).answer
         return await process.call(method, args, serve, seconds)
 
     async def _failed(self, call: int, method: str, failed: CallFailed) -> None:
@@ -343,52 +331,6 @@ class HookSession:
         most = self._section.text_chars
         text = clean(text.encode("utf-8", "replace").decode("utf-8"))
         return text if len(text) <= most else f"{text[:most]}\n[{len(text) - most} more characters are not shown]"
-
-
-class _Reader:
-    """Answers what hooks ask of the memory folder during one call."""
-
-    def __init__(self, memory: Memory) -> None:
-        self._memory = memory
-        self._left = READ_CHARS
-
-    def answer(self, question: str, args: list[Any]) -> Any:
-        """Raises ValueError, with a line for whoever wrote the hooks, when there is no answer.
-
-        Everything is charged before it is done: a question is answered while other episodes wait.
-        """
-        self._charge(QUESTION_CHARS)
-        if question == "files" and not args:
-            return self._memory.listing()
-        if args and isinstance(args[0], str):
-            name = args[0]
-            try:
-                if question == "read" and len(args) == 1:
-                    self._charge(self._memory.size(name))
-                    return self._memory.read(name)
-                if question == "tail" and len(args) == 2 and type(args[1]) is int:
-                    return self._taken(islice(self._memory.newest_first(name), max(args[1], 0)))
-                if question == "search" and len(args) == 2 and isinstance(args[1], str):
-                    if len(args[1]) > QUERY_CHARS:
-                        raise ValueError(f"a query has {QUERY_CHARS} characters at most")
-                    self._charge(self._memory.size(name) // SEARCH_SHARE)
-                    return self._taken(self._memory.matching(name, args[1]))
-            except KeyError:
-                return "" if question == "read" else []
-        raise ValueError(f"memory cannot answer {one_line(str(question), 40)} with these arguments")
-
-    def _taken(self, newest_first: Iterable[str]) -> list[str]:
-        """The lines, oldest first, each charged as it is taken."""
-        lines = []
-        for line in newest_first:
-            self._charge(len(line) + LINE_CHARS)
-            lines.append(line)
-        return lines[::-1]
-
-    def _charge(self, chars: int) -> None:
-        self._left -= chars
-        if self._left < 0:
-            raise ValueError(f"a call may read {READ_CHARS} characters of memory; read the tail of long files")
 
 
 def _wire(step: Step) -> list[Any]:
