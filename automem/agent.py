@@ -155,14 +155,14 @@ class Agent:
             await self._carry_out(talk, reply, parsed)
             if parsed.done:
                 break
-        self._note(talk)
+        self._warnings += talk.warnings
         return tuple(talk.turns)
 
     async def _plan(self, observation: str) -> tuple[tuple[Turn, ...], str | None, str | None, int]:
         """Choose an action: turns, the action or None, how it was last written, how many were not the game's."""
         talk = self._converse("plan", observation, self.limits.plan_turns)
         action = raw = None
-        doubted: dict[str, str | None] = {}
+        doubted: dict[str, tuple[str | None, str]] = {}
         invalid = 0
         while action is None and (reply := await talk.reply()) is not None:
             parsed = ops.parse(reply.text, "plan", self.enabled)
@@ -173,13 +173,15 @@ class Agent:
                 action, problem = await self._checked(observation, raw, doubted, last)
                 invalid += action is None and self._action(raw) is None
             await self._carry_out(talk, reply, parsed, () if problem is None else (problem,))
-        self._note(talk)
-        # The next prompt did not fit: the model could not be told, or could not answer, what a hook said.
-        action = action or next((kept for kept in reversed(doubted.values()) if kept is not None), None)
+        self._warnings += talk.warnings
+        if action is None:
+            # What a hook doubted is played when the model could not be told, or said nothing else.
+            kept = [pair for pair in doubted.values() if pair[0] is not None]
+            action, raw = kept[-1] if kept else (None, raw)
         return tuple(talk.turns), action, raw, invalid
 
     async def _checked(
-        self, observation: str, written: str, doubted: dict[str, str | None], last: bool
+        self, observation: str, written: str, doubted: dict[str, tuple[str | None, str]], last: bool
     ) -> tuple[str | None, str | None]:
         """The action to play for what was written, or None and why not.
 
@@ -191,21 +193,12 @@ class Agent:
         refusal = None if action is not None else self._unknown(written)
         if named in doubted:
             return action, refusal
-        said = await self.hooks.check_action(self._view(observation), named)
+        said = await self.hooks.check_action(self._view(observation), named, self._action, last)
         if said is None:
             return action, refusal
         if said.kind == "repaired":
-            repaired = self._action(said.text)
-            if repaired is not None:
-                if repaired == action:
-                    self.hooks.amend(None)
-                return repaired, None
-            self.hooks.amend("error", f"{said.text!r} is not an action of this game")
-            return action, refusal
-        if action is not None and last:
-            self.hooks.amend(None)
-            return action, None
-        doubted[named] = action
+            return self._action(said.text), None
+        doubted[named] = (action, written)
         told = f"ACTION {one_line(named, 40)} was not played yet" if refusal is None else refusal
         return None, f"{told}: {said.text or 'think again'}"
 
@@ -218,9 +211,6 @@ class Agent:
         if self._past is None:
             return self.model
         return RecordedModel(self._past.log if phase == "log" else self._past.plan)
-
-    def _note(self, talk: Conversation) -> None:
-        self._warnings += talk.warnings
 
     async def _carry_out(
         self, talk: Conversation, reply: Reply, parsed: ops.Parsed, problems: tuple[str, ...] = ()

@@ -19,8 +19,8 @@ class Conversation:
     Attributes:
         phase: "log" or "plan".
         turns: what has been said and done so far.
-        cut_short: why the phase ended before its last turn without the model's doing; None if it did not.
-        warnings: what a person should know: templates that failed, each once, and `cut_short`.
+        warnings: what a person should know: templates that failed, each once, and why the phase ended before its
+            last turn without the model's doing.
     """
 
     def __init__(
@@ -36,7 +36,6 @@ class Conversation:
             most: replies at most.
         """
         self.turns: list[Turn] = []
-        self.cut_short: str | None = None
         self.warnings: list[str] = []
         self._failed: set[str] = set()
         self._model = model
@@ -67,8 +66,9 @@ class Conversation:
             self._answer(self.turns[-1])
             return _storable(await self._model.complete(self._messages))
         except (ContextTooLong, PromptTooLong):
-            self.cut_short = f"{self.phase.upper()} ended after {len(self.turns)} turns: the next prompt did not fit"
-            self.warnings.append(self.cut_short)
+            self.warnings.append(
+                f"{self.phase.upper()} ended after {len(self.turns)} turns: the next prompt did not fit"
+            )
             return None
 
     async def _first(self) -> Reply:

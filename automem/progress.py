@@ -16,7 +16,7 @@ from automem.game_pool import RemoteGame
 from automem.memory import Memory
 from automem.records import Phase, StepRecord, Turn
 from automem.runs import Run
-from automem.watch import printable
+from automem.vocabulary import one_line
 
 ROWS = 12
 """Episodes listed at once; the others are counted."""
@@ -73,7 +73,7 @@ class Progress:
         self._playing.pop((job.task, job.seed), None)
         self._finished.append(outcome)
         if result is None:
-            told = printable(outcome.error or "", 600)
+            told = one_line(outcome.error or "", 600)
             self._console.print(Text(f"{job.task} {job.seed}: not finished: {told}", style="red"))
             return
         end = "ended" if result.terminated else "at its limit"

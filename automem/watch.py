@@ -16,7 +16,6 @@ from automem.episode import EpisodeJob
 from automem.executor import Outcome
 from automem.game_pool import RemoteGame
 from automem.memory import Memory
-from automem.memory.files import clean
 from automem.records import Phase, StepRecord, Turn
 from automem.runs import Run
 from automem.vocabulary import one_line
@@ -26,11 +25,6 @@ OPERATIONS_KEPT = 60
 FILE_LINES_SHOWN = 6
 LEAST_FILES_HEIGHT = 8
 """Rows that the memory folder gets even where the game would fill the terminal."""
-
-
-def printable(text: str, most: int) -> str:
-    """The start of a text that a model or a server wrote, on one line and without what a terminal would obey."""
-    return clean(one_line(text, most))
 
 
 def screen_text(screen: Screen) -> Text:
@@ -50,12 +44,12 @@ def turn_lines(phase: Phase, turn: Turn) -> list[Text]:
     for op in turn.ops:
         line = _line(phase)
         line.append(op.label, style="bold cyan" if op.ok else "bold red")
-        line.append(f"  {printable(op.result, 160)}", style="default")
+        line.append(f"  {one_line(op.result, 160)}", style="default")
         lines.append(line)
     for error in turn.errors:
-        lines.append(_line(phase).append(f"! {printable(error, 300)}", style="red"))
+        lines.append(_line(phase).append(f"! {one_line(error, 300)}", style="red"))
     if not lines:
-        lines.append(_line(phase).append(printable(turn.text, 160) or "(no reply)", style="dim"))
+        lines.append(_line(phase).append(one_line(turn.text, 160) or "(no reply)", style="dim"))
     return lines
 
 
@@ -64,12 +58,12 @@ def hook_lines(record: StepRecord) -> list[Text]:
     lines = []
     for op in record.maintained:
         line = _line("hook").append(op.label, style="cyan" if op.ok else "bold red")
-        lines.append(line.append(f"  {printable(op.result, 160)}", style="default"))
+        lines.append(line.append(f"  {one_line(op.result, 160)}", style="default"))
     for event in record.hooks:
         told = {"repaired": "action changed to", "again": "asked to think again:"}.get(event.kind)
         line = _line("hook").append(f"{event.method} ", style="cyan")
         style = "red" if told is None else "yellow"
-        lines.append(line.append(f"{told or event.kind + ':'} {printable(event.text, 300)}", style=style))
+        lines.append(line.append(f"{told or event.kind + ':'} {one_line(event.text, 300)}", style=style))
     return lines
 
 
@@ -112,7 +106,7 @@ class Steps:
         )
         for event in record.hooks:
             self._console.print(
-                f"  {event.method} {event.kind}: {printable(event.text, 300)}",
+                f"  {event.method} {event.kind}: {one_line(event.text, 300)}",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,

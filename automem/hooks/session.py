@@ -12,8 +12,8 @@ says this time.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 from automem.hooks.api import Step
 from automem.hooks.reading import Reader
@@ -45,6 +45,9 @@ SLACK = 10
 """How much longer a call may take when a recorded step is played again: it was fast enough once."""
 
 
+Meant = Callable[[str], str | None]
+
+
 class Hooks(Protocol):
     """What the agent asks of a scaffold's code."""
 
@@ -63,16 +66,19 @@ class Hooks(Protocol):
         """Write operations to run after LOG."""
         ...
 
-    async def check_action(self, step: Step, action: str) -> HookEvent | None:
-        """What is said about an action: an event of kind "repaired" or "again", or None to let it be."""
+    async def check_action(self, step: Step, action: str, meant: Meant, last: bool) -> HookEvent | None:
+        """What is said about an action: an event of kind "repaired" or "again", or None to let it be.
+
+        Args:
+            step: the step.
+            action: an action of the game, or what was written that is none.
+            meant: the game's action that a text means, None where there is none.
+            last: the model has no further reply: an action of the game is not sent back any more.
+        """
         ...
 
     async def operation(self, op: Op, memory: Memory, phase: str) -> tuple[str, bool, list[Op]]:
         """Carry out an own operation: what the model is told, whether it was carried out, write operations to run."""
-        ...
-
-    def amend(self, kind: Literal["error"] | None, text: str = "") -> None:
-        """What `check_action` said turned out otherwise: the event becomes another one, or with None never was."""
         ...
 
     async def close(self) -> None:
@@ -97,16 +103,13 @@ class NoHooks:
         """No operations."""
         return []
 
-    async def check_action(self, step: Step, action: str) -> HookEvent | None:
+    async def check_action(self, step: Step, action: str, meant: Meant, last: bool) -> HookEvent | None:
         """Every action is let be."""
         return None
 
     async def operation(self, op: Op, memory: Memory, phase: str) -> tuple[str, bool, list[Op]]:
         """There are no own operations without hooks."""
         return f"{op.name} cannot be carried out: this scaffold has no hooks", False, []
-
-    def amend(self, kind: Literal["error"] | None, text: str = "") -> None:
-        """Nothing was said."""
 
     async def close(self) -> None:
         """Nothing to end."""
@@ -183,25 +186,17 @@ class HookSession:
             return [Op(op.name, op.args) for op in self._past.maintained]
         return self._operations("maintain", answer or [])
 
-    async def check_action(self, step: Step, action: str) -> HookEvent | None:
+    async def check_action(self, step: Step, action: str, meant: Meant, last: bool) -> HookEvent | None:
         """See `Hooks.check_action`."""
         call = self._call
         answer = await self._ask("check_action", [_wire(step), action], None)
         if self._past is not None:
             event = self._recorded.get(call)
             return event if event is not None and event.kind in ("repaired", "again") else None
-        said = self._said(call, action, answer)
+        said = self._said(call, action, answer, meant, last)
         if said is not None:
             self.events.append(said)
         return said
-
-    def amend(self, kind: Literal["error"] | None, text: str = "") -> None:
-        """See `Hooks.amend`."""
-        if self._past is not None:
-            return
-        said = self.events.pop()
-        if kind is not None:
-            self.events.append(HookEvent(said.call, said.method, kind, one_line(text, EVENT_CHARS)))
 
     async def operation(self, op: Op, memory: Memory, phase: str) -> tuple[str, bool, list[Op]]:
         """See `Hooks.operation`."""
@@ -242,7 +237,7 @@ class HookSession:
         except CallFailed as failed:
             if self._past is None:
                 await self._failed(call, method, failed)
-            elif failed.lost or self._process is None:
+            elif failed.lost:
                 # It went well then: the state is another one from here on, which the next new step will say.
                 await self._drop()
                 self._astray = True
@@ -268,11 +263,10 @@ class HookSession:
         return await process.call(method, args, serve, seconds)
 
     async def _failed(self, call: int, method: str, failed: CallFailed) -> None:
-        lost = failed.lost or self._process is None
-        if lost:
+        if failed.lost:
             await self._drop()
             self._lives -= 1
-        kind: Any = "error" if not lost else "lost" if self._lives else "off"
+        kind: Any = "error" if not failed.lost else "lost" if self._lives else "off"
         text = failed.message if kind != "off" else f"{failed.message}; the episode goes on without hooks"
         self.events.append(HookEvent(call, method, kind, one_line(text, EVENT_CHARS)))
 
@@ -286,16 +280,22 @@ class HookSession:
         if self._past is None:
             self.events.append(HookEvent(self._call - 1, method, "error", one_line(text, EVENT_CHARS)))
 
-    def _said(self, call: int, action: str, answer: Any) -> HookEvent | None:
+    def _said(self, call: int, action: str, answer: Any, meant: Meant, last: bool) -> HookEvent | None:
         if answer is None:
             return None
-        if isinstance(answer, dict) and len(answer) == 1:
-            kind, text = next(iter(answer.items()))
-            if kind == "play" and isinstance(text, str):
-                played = one_line(text, 100)
-                return HookEvent(call, "check_action", "repaired", played) if text != action else None
-            if kind == "again" and isinstance(text, str):
-                return HookEvent(call, "check_action", "again", one_line(text, EVENT_CHARS))
+        kind, text = next(iter(answer.items()), ("", "")) if isinstance(answer, dict) and len(answer) == 1 else ("", "")
+        if kind == "again" and isinstance(text, str):
+            if last and meant(action) is not None:
+                return None
+            return HookEvent(call, "check_action", "again", one_line(text, EVENT_CHARS))
+        if kind == "play" and isinstance(text, str):
+            if text == action:
+                return None
+            played = meant(text)
+            if played is not None:
+                return HookEvent(call, "check_action", "repaired", played) if played != meant(action) else None
+            self._error("check_action", f"{one_line(text, 100)!r} is not an action of this game")
+            return None
         self._error("check_action", "answered neither an action nor a reason to think again")
         return None
 

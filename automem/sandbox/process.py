@@ -12,6 +12,7 @@ import orjson
 from automem.sandbox.failures import CallFailed, ending
 from automem.sandbox.limits import SandboxConfig
 from automem.sandbox.parent import WarmParent
+from automem.vocabulary import one_line
 
 QUESTIONS = 1_000
 """Questions about memory that one call may ask; the next one ends its process."""
@@ -106,7 +107,7 @@ class Process:
                 self._start_ending()
                 self._connection.close()
                 raise
-        raise CallFailed(_one_line(reply["error"]), lost=False)
+        raise CallFailed(one_line(reply["error"], MESSAGE_CHARS), lost=False)
 
     async def _exchange(self, data: bytes, serve: Serve | None, seconds: float) -> dict[str, Any]:
         """Send a request and receive its reply, answering questions in between."""
@@ -150,7 +151,7 @@ class Process:
                 raise ValueError("there is no memory to be read in this method")
             answer = serve(question, args)
         except ValueError as error:
-            return orjson.dumps({"refusal": _one_line(str(error))})
+            return orjson.dumps({"refusal": one_line(str(error), MESSAGE_CHARS)})
         except Exception as error:
             raise _HostFailed from error
         try:
@@ -218,7 +219,7 @@ class Process:
         """End the process, in the turn of a call; `message` says why, None: it ended by itself."""
         status = await self._end()
         if self._lost is None:
-            self._lost = _one_line(message or ending(status))
+            self._lost = one_line(message or ending(status), MESSAGE_CHARS)
         self._connection.close()
         return CallFailed(self._lost, lost=True)
 
@@ -258,9 +259,3 @@ class _HostFailed(Exception):
 def _wake(waiting: asyncio.Future[None]) -> None:
     if not waiting.done():
         waiting.set_result(None)
-
-
-def _one_line(text: str) -> str:
-    """Text from inside as one bounded line without control characters."""
-    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text[:2_000]).split())
-    return line if len(line) <= MESSAGE_CHARS else line[: MESSAGE_CHARS - 1] + "…"

@@ -23,7 +23,6 @@ from automem.trace.query import Answer
 from automem.trace.search import Hit
 from automem.trace.stats import EpisodeStats, RunStats
 from automem.vocabulary import one_line
-from automem.watch import printable
 
 SHORT = 200
 """Characters of a text that is shown in short."""
@@ -60,14 +59,14 @@ def step(record: StepRecord, full: bool = False, before: Mapping[str, int] | Non
         yield from _turn("PLAN", number, turn, full)
     yield from map(_hook, record.hooks)
     for warning in record.warnings:
-        yield Text("warning ", style="yellow").append(printable(warning, 1000), style="default")
+        yield Text("warning ", style="yellow").append(one_line(warning, 1000), style="default")
     yield _outcome(record, before)
     yield Text()
 
 
 def _turn(phase: str, number: int, turn: Turn, full: bool) -> Iterator[Text]:
     yield Text(f"{phase} {number}", style="bold").append(
-        f"  {printable(turn.model, 80)}, {turn.prompt_tokens} tokens in ({turn.cached_tokens} cached), "
+        f"  {one_line(turn.model, 80)}, {turn.prompt_tokens} tokens in ({turn.cached_tokens} cached), "
         f"{turn.completion_tokens} out, {turn.seconds:.2f} s",
         style="dim",
     )
@@ -75,17 +74,17 @@ def _turn(phase: str, number: int, turn: Turn, full: bool) -> Iterator[Text]:
         yield from _block("prompt", turn.prompt.text(f"[{turn.prompt.block}]"), "  ")
         yield from _block("reply", turn.text, "  ")
     else:
-        yield Text("  ").append(printable(turn.text, SHORT) or "(no reply)", style="italic")
+        yield Text("  ").append(one_line(turn.text, SHORT) or "(no reply)", style="italic")
     for op in turn.ops:
         yield from _operation(op, full)
     for error in turn.errors:
-        yield Text(f"  ! {printable(error, 1000)}", style="red")
+        yield Text(f"  ! {one_line(error, 1000)}", style="red")
 
 
 def _operation(op: Executed, full: bool) -> Iterator[Text]:
     line = Text("  ")
     if op.by:
-        line.append(f"{printable(op.by, 60)} asked for ", style="dim")
+        line.append(f"{one_line(op.by, 60)} asked for ", style="dim")
     label = f"{op.name} {' | '.join(op.args)}" if full else op.label
     line.append(clean(label) if full else label, style="cyan" if op.ok else "bold red")
     marks = [name for name, is_so in (("duplicate", op.duplicate), ("truncated", op.truncated)) if is_so]
@@ -95,26 +94,26 @@ def _operation(op: Executed, full: bool) -> Iterator[Text]:
         yield line
         yield from _lines(op.result, "    ")
     else:
-        yield line.append(f" -> {printable(op.result, SHORT)}", style="default")
+        yield line.append(f" -> {one_line(op.result, SHORT)}", style="default")
 
 
 def _hook(event: HookEvent) -> Text:
     told = {"repaired": "action changed to", "again": "asked to think again:"}.get(event.kind, f"{event.kind}:")
-    line = Text(f"hook {printable(event.method, 60)} ", style="magenta")
-    return line.append(f"{told} {printable(event.text, 1000)}", style="default")
+    line = Text(f"hook {one_line(event.method, 60)} ", style="magenta")
+    return line.append(f"{told} {one_line(event.text, 1000)}", style="default")
 
 
 def _outcome(record: StepRecord, before: Mapping[str, int] | None) -> Text:
-    line = Text("ACTION ", style="bold").append(printable(record.action, 200), style="bold cyan")
+    line = Text("ACTION ", style="bold").append(one_line(record.action, 200), style="bold cyan")
     if record.fallback:
         line.append(" (the default: none was committed)", style="red")
     elif record.raw_action is not None and record.raw_action != record.action:
-        line.append(f" (written: {printable(record.raw_action, 200)})", style="yellow")
+        line.append(f" (written: {one_line(record.raw_action, 200)})", style="yellow")
     line.append(f"  reward {record.reward:g}, progression {percent(record.progression)} %", style="default")
     if before is not None:
         new = [name for name, count in record.achievements.items() if count and not before.get(name)]
         if new:
-            line.append(f", reached {', '.join(printable(name, 60) for name in new)}", style="bold green")
+            line.append(f", reached {', '.join(one_line(name, 60) for name in new)}", style="bold green")
     ended = "terminated" if record.terminated else "truncated" if record.truncated else ""
     return line.append(f", {ended}" if ended else "", style="red")
 
@@ -194,7 +193,7 @@ def run_stats(found: RunStats) -> Iterator[Table | Text]:
         yield _operations({name: rates["totals"] for name, rates in columns.items()})
     for episode in found.episodes:
         if episode.damage:
-            yield Text(f"! {printable(episode.damage, 1000)}", style="yellow")
+            yield Text(f"! {one_line(episode.damage, 1000)}", style="yellow")
 
 
 def _row(episode: EpisodeStats) -> tuple[str, ...]:
@@ -223,11 +222,11 @@ def episode_stats(found: EpisodeStats) -> Iterator[Table | Text]:
         f"{', terminated' if result.terminated else ''}"
     )
     for name, step_ in sorted(result.reached_at.items(), key=lambda item: item[1]):
-        yield Text(f"  step {step_:>6}  {printable(name, 80)}")
+        yield Text(f"  step {step_:>6}  {one_line(name, 80)}")
     yield _behaviour({"episode": found.rates})
     yield _operations({"episode": result.counts.as_dict()})
     if found.damage:
-        yield Text(f"! {printable(found.damage, 1000)}", style="yellow")
+        yield Text(f"! {one_line(found.damage, 1000)}", style="yellow")
 
 
 def _behaviour(columns: Mapping[str, Mapping[str, Any]]) -> Table:
@@ -248,7 +247,7 @@ def _operations(columns: Mapping[str, Mapping[str, Any]]) -> Table:
         table.add_column(Text(name), justify="right", overflow="fold")
     names = sorted({op for totals in columns.values() for op in totals["operations"]})
     for op in names:
-        table.add_row(Text(printable(op, 60)), *(str(t["operations"].get(op, 0)) for t in columns.values()))
+        table.add_row(Text(one_line(op, 60)), *(str(t["operations"].get(op, 0)) for t in columns.values()))
     return table
 
 
@@ -258,9 +257,9 @@ def rows(answer: Answer) -> Table:
     numbers = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
     for name, kind in zip(answer.columns, answer.types, strict=True):
         right = not kind.endswith("]") and any(word in kind.split("(")[0] for word in numbers)
-        table.add_column(Text(printable(name, 100)), justify="right" if right else "left", overflow="fold")
+        table.add_column(Text(one_line(name, 100)), justify="right" if right else "left", overflow="fold")
     for row in answer.rows:
-        table.add_row(*(Text(printable(_cell(value), 500)) for value in row))
+        table.add_row(*(Text(one_line(_cell(value), 500)) for value in row))
     return table
 
 
