@@ -2,118 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
-import importlib.util
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 from crafter import constants, objects
 
-from automem import memory as folder
-from automem import scaffold, trace
-from automem.episode import STEPS, EpisodeJob, play
-from automem.game_pool import GamePool
-from automem.hooks import Again, File, Memory, Step
-from automem.models.scripted.model import Scripted
+from automem import scaffold
+from automem.hooks import Again
 from automem.ops import Op
-from automem.sandbox import Sandbox, SandboxConfig
-from games.crafter import Crafter
+from tests.reference.crafter_game import REF, Play
+from tests.reference.playing import Folder, code, episode
 
-REF = "crafter/v1"
+HOOKS = code(REF)
 ACTIONS = "".join((Path(__file__).parent / "crafter_actions.txt").read_text().split())
 """A game of the scripted player on seed 1000, a letter for each action in the game's order."""
-
-
-def _hooks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("crafter_v1_hooks", scaffold.find(REF) / "hooks.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-HOOKS = _hooks()
-
-
-@dataclass
-class Play:
-    """A real game with the hooks beside it; `show` is what the prompts would show."""
-
-    seed: int = 1000
-    number: int = 0
-    show: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.game = Crafter(max_steps=2000)
-        self.hooks = HOOKS.Hooks()
-        self.hooks.reset("crafter", "Crafter")
-        self.text = self.game.reset(self.seed).text
-        self.last: str | None = None
-        self.look()
-
-    @property
-    def env(self) -> Any:
-        return self.game._env
-
-    @property
-    def player(self) -> Any:
-        return self.env.player
-
-    @property
-    def step(self) -> Step:
-        return Step(self.number, self.text, self.last, self.last)
-
-    def look(self) -> None:
-        self.show = self.hooks.observe(self.step)
-
-    def play(self, *actions: str) -> Play:
-        for action in actions:
-            transition = self.game.step(action)
-            self.text, self.last, self.number = transition.observation.text, action, self.number + 1
-            self.look()
-        return self
-
-    def have(self, **items: int) -> Play:
-        """Carry so much, or be in such a state, as from the start on."""
-        self.player.inventory.update(items)
-        self.text = self.game._observe(self.env.semantic()).text
-        self.hooks.reset("crafter", "Crafter")
-        self.look()
-        return self
-
-    def put(self, material: str, x: int, y: int) -> Play:
-        """Change a cell, counted from the player, as from the start on."""
-        px, py = self.player.pos
-        self.env.world[px + x, py + y] = material
-        return self.have()
-
-    def bring(self, kind: str, x: int, y: int) -> Play:
-        """Put a creature at a place, counted from the player, and remove all others."""
-        world = self.env.world
-        for other in list(world.objects):
-            if other is not self.player:
-                world.remove(other)
-        place = self.player.pos + np.array((x, y))
-        world[place] = "grass" if kind in ("cow", "zombie") else "path"
-        world.add({"zombie": objects.Zombie, "skeleton": objects.Skeleton}[kind](world, place, self.player))
-        return self.have()
-
-    def check(self, action: str) -> str | Again | None:
-        return self.hooks.check_action(self.step, action)
-
-    def reason(self, action: str) -> str:
-        said = self.check(action)
-        assert isinstance(said, Again), f"{action} was let be"
-        return said.reason
-
 
 FRESH = Play()
 
@@ -124,27 +28,9 @@ def game() -> Play:
     return copy.deepcopy(FRESH)
 
 
-class Folder:
-    """A real memory folder of this scaffold, and the hooks' view of it."""
-
-    def __init__(self, files: Mapping[str, str] | None = None) -> None:
-        loaded = scaffold.load(REF)
-        specs = [file.spec() for file in loaded.schema.files]
-        initial = {**loaded.initial, **(files or {})}
-        self.memory = folder.Memory(None, specs, loaded.schema.limits.for_memory(), initial=initial)
-        self.view = Memory(self._answer)
-
-    def _answer(self, question: str, *args: str) -> object:
-        if question == "files":
-            return [File(*entry) for entry in self.memory.listing()]
-        assert question == "read"
-        return self.memory.snapshot().get(args[0], "")
-
-    def maintain(self, at: Play) -> list[tuple[str, ...]]:
-        operations = at.hooks.maintain(at.step, self.view)
-        for name, *args in operations:
-            assert self.memory.run(Op(name, tuple(args))).ok
-        return operations
+def maintain(files: Folder, at: Play) -> list[tuple[str, ...]]:
+    """What is asked of memory; it is carried out."""
+    return files.keep(at.hooks.maintain(at.step, files.view))
 
 
 def test_the_revision_is_one_that_a_person_can_review() -> None:
@@ -314,7 +200,7 @@ def test_needs_are_told_when_they_are_urgent(game: Play, state: dict[str, int], 
 
 def test_a_need_names_what_is_in_view_or_else_on_the_map(game: Play) -> None:
     game.have(drink=2)
-    Folder({"map.txt": "9,-3: water\n2,0: water here\n"}).maintain(game)
+    maintain(Folder(REF, {"map.txt": "9,-3: water\n2,0: water here\n"}), game)
     game.look()
     assert "- drink 2/9: water here 2,0 (2 east)" in game.show["warnings"]
     game.player.inventory["drink"] = 2
@@ -352,12 +238,12 @@ def test_a_plant_is_waited_for(game: Play) -> None:
     game.have(sapling=1).put("grass", 0, 1).play("Place Plant")
     assert "eat_plant at 0,1 from step 302 on, if you stay near" in game.show["tech"].partition("Later")[2]
     assert game.reason("Do").startswith("no plant is ripe before step 302")
-    Folder({"map.txt": "0,1: plant since 1\n"}).maintain(game)
+    maintain(Folder(REF, {"map.txt": "0,1: plant since 1\n"}), game)
     game.number = 302
     game.look()
     assert "eat_plant at 0,1" in game.show["tech"].partition("Later")[0]
     assert game.check("Do") is None
-    Folder({"map.txt": "0,1: ground\n"}).maintain(game)
+    maintain(Folder(REF, {"map.txt": "0,1: ground\n"}), game)
     assert game.hooks.plants == {}, "what the model wrote counts"
 
 
@@ -382,7 +268,7 @@ def test_actions_that_the_game_does_not_have_are_repaired(game: Play, written: s
 def test_places_are_told_until_the_map_holds_them(game: Play) -> None:
     game.put("coal", 2, 0).put("table", 1, 1)
     assert {"2,0 coal", "1,1 table"} <= set(game.show["places"].removeprefix("Not on the map: ")[:-1].split("; "))
-    Folder({"map.txt": "2,0: coal\n1,1: iron\n0,1: tree\n"}).maintain(game)
+    maintain(Folder(REF, {"map.txt": "2,0: coal\n1,1: iron\n0,1: tree\n"}), game)
     game.look()
     assert "coal" not in game.show["places"]
     assert {"1,1 is table", "0,1 is ground"} <= set(
@@ -391,37 +277,37 @@ def test_places_are_told_until_the_map_holds_them(game: Play) -> None:
 
 
 def test_goals_are_kept_current_and_the_models_plan_is_left_alone(game: Play) -> None:
-    files = Folder()
-    assert files.maintain(game) == []
+    files = Folder(REF)
+    assert maintain(files, game) == []
     game.put("tree", 0, 1).play("Do")
     files.memory.run(Op("UPSERT", ("goals.txt", "plan", "a table by the lake")))
-    assert [operation[:3] for operation in files.maintain(game)] == [("UPSERT", "goals.txt", "open")]
+    assert [operation[:3] for operation in maintain(files, game)] == [("UPSERT", "goals.txt", "open")]
     goals = files.memory.read("goals.txt")
     assert "collect_wood" not in goals and "place_table" in goals and "plan: a table by the lake" in goals
-    assert files.maintain(game) == []
+    assert maintain(files, game) == []
 
 
 def test_a_long_map_loses_plain_entries_far_away_first(game: Play) -> None:
     far = {f"{x},20": "ground" for x in range(60)} | {f"{x},21": "stone" for x in range(60)}
     near = {f"{x},1": "stone" for x in range(5)}
     dear = {f"{x},30": "diamond, needs an iron pickaxe" for x in range(10)} | {f"{x},31": "water" for x in range(10)}
-    files = Folder({"map.txt": "\n".join(f"{key}: {what}" for key, what in {**far, **near, **dear}.items())})
-    assert all(operation[0] == "DELETE" for operation in files.maintain(game))
+    files = Folder(REF, {"map.txt": "\n".join(f"{key}: {what}" for key, what in {**far, **near, **dear}.items())})
+    assert all(operation[0] == "DELETE" for operation in maintain(files, game))
     left = files.memory.read("map.txt")
     assert len(left) <= HOOKS.MAP_KEPT
     assert "59,20: ground" not in left and "0,20: ground" in left, "the farthest goes first"
     assert all(f"{key}: stone" in left for key in near) and left.count(": diamond") == left.count(": water") == 10
-    assert files.maintain(game) == []
+    assert maintain(files, game) == []
 
 
 def test_notes_that_grew_long_and_files_that_are_not_pinned_are_told(game: Play) -> None:
-    files = Folder({"lessons.txt": "zombies hit hard\n" * 12})
-    files.maintain(game)
+    files = Folder(REF, {"lessons.txt": "zombies hit hard\n" * 12})
+    maintain(files, game)
     game.look()
     assert game.show["upkeep"] == game.show["others"] == ""
     files.memory.run(Op("WRITE", ("lessons.txt", "x" * 1500)))
     files.memory.run(Op("APPEND", ("ideas.txt", "dig west")))
-    files.maintain(game)
+    maintain(files, game)
     game.look()
     assert game.show["upkeep"] == "lessons.txt has 1501 bytes: condense it with WRITE."
     assert game.show["others"] == "There is also ideas.txt."
@@ -429,22 +315,22 @@ def test_notes_that_grew_long_and_files_that_are_not_pinned_are_told(game: Play)
 
 def test_what_is_lost_with_the_object_is_taken_from_memory(game: Play) -> None:
     """A process that is lost is replaced by one that starts in the middle of the episode."""
-    files = Folder({"now.txt": "Step 1 at -7,4 facing west; planted none; achieved collect_wood"})
+    files = Folder(REF, {"now.txt": "Step 1 at -7,4 facing west; planted none; achieved collect_wood"})
     game.put("tree", 0, 1).play("Do")
-    files.maintain(game)
+    maintain(files, game)
     goals = files.memory.read("goals.txt")
     game.hooks.reset("crafter", "Crafter")
     game.look()
     assert game.show == {}, "nothing is better than a wrong place"
-    assert files.maintain(game) == []
+    assert maintain(files, game) == []
     game.play("Move West")
     assert game.show["now"] == "You are at -8,4, facing west."
     assert game.show["tech"].startswith("1/22 achievements.")
-    assert files.maintain(game) == [] and files.memory.read("goals.txt") == goals
+    assert maintain(files, game) == [] and files.memory.read("goals.txt") == goals
 
 
 def test_near_finds_the_nearest_of_a_kind_with_the_way(game: Play) -> None:
-    files = Folder({"map.txt": "8,-3: water\n-2,2: water\n0,5: tree\n30,1: iron ore\n"})
+    files = Folder(REF, {"map.txt": "8,-3: water\n-2,2: water\n0,5: tree\n30,1: iron ore\n"})
     game.play("Move East")
     near = game.hooks.op_NEAR
     assert near(("water", "1"), files.view) == f"water -2,2 ({game.hooks.x + 2} west, 2 south)"
@@ -455,20 +341,8 @@ def test_near_finds_the_nearest_of_a_kind_with_the_way(game: Play) -> None:
 
 
 def test_an_episode_runs_without_an_error_of_hooks(tmp_path: Path) -> None:
-    loaded = scaffold.load(REF)
-
-    async def once() -> None:
-        pool, sandbox = GamePool(1), Sandbox(SandboxConfig(call_seconds=20))
-        try:
-            job = EpisodeJob(tmp_path, "Crafter", 1000, 60, loaded.folder)
-            await play(job, loaded, Scripted(), pool, None, sandbox)
-        finally:
-            pool.close()
-            await sandbox.close()
-
-    asyncio.run(asyncio.wait_for(once(), 120))
-    records, damage = trace.read(tmp_path / STEPS)
-    assert damage is None and len(records) == 60
+    records = episode(REF, "Crafter", 1000, 60, tmp_path)
+    assert len(records) == 60
     assert [event for record in records for event in record.hooks] == []
     assert all(op.ok for record in records for turn in (*record.log, *record.plan) for op in turn.ops)
     assert all(op.ok for record in records for op in record.maintained)

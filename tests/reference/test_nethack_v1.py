@@ -2,96 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib.util
-import json
-import sys
-from pathlib import Path
-from types import ModuleType
-from typing import Any
-
 import pytest
 
-from automem import memory as folder
-from automem import scaffold, trace
-from automem.episode import STEPS, EpisodeJob, play
-from automem.game_pool import GamePool
-from automem.hooks import Again, File, Memory, Step
-from automem.models.scripted.model import Scripted
+from automem.hooks import Again, Step
 from automem.ops import Op
-from automem.sandbox import Sandbox, SandboxConfig
 from games.nethack.actions import nethack_keys
+from tests.reference.playing import Player, altered, screens
 
-REF = "nethack/v1"
-SCREENS = {
-    name: "\n".join(lines) for name, lines in json.loads((Path(__file__).parent / "nethack.json").read_text()).items()
-}
-"""Observations of real games."""
+SCREENS = screens("nethack")
 
 
-def _hooks() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("nethack_v1_hooks", scaffold.find(REF) / "hooks.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-HOOKS = _hooks()
-
-
-class Player:
-    """Hooks, and the memory folder of the scaffold beside them."""
-
-    def __init__(self, task: str = "NetHackChallenge-v0") -> None:
-        loaded = scaffold.load(REF)
-        self.folder = folder.Memory(None, [file.spec() for file in loaded.schema.files], initial=loaded.initial)
-        self.hooks = HOOKS.Hooks()
-        self.hooks.reset("nethack", task)
-        self.number = 0
-        self.history: tuple[str, ...] = ()
-
-    def see(self, text: str, action: str | None = None, raw: str | None = None) -> dict[str, str]:
-        """The texts that prompts show after an action led to this observation."""
-        self.history = (*self.history, action)[-16:] if action else self.history
-        self.step = Step(self.number, text, action, raw or action, self.history)
-        self.number += 1
-        return self.hooks.observe(self.step)
-
-    def check(self, action: str) -> Any:
-        return self.hooks.check_action(self.step, action)
-
-    def maintain(self) -> list[tuple[str, ...]]:
-        """What is asked of memory; it is carried out, and nothing of it may be refused."""
-        asked = self.hooks.maintain(self.step, Memory(self._ask))
-        for name, *arguments in asked:
-            result = self.folder.run(Op(name, tuple(arguments), (0, 0)))
-            assert result.ok, result.text
-        return asked
-
-    def _ask(self, question: str, *args: Any) -> Any:
-        if question == "files":
-            return [File(*entry) for entry in self.folder.listing()]
-        lines = self.folder.read(args[0]).split("\n") if args[0] in self.folder.snapshot() else []
-        if question == "search":
-            return [line for line in lines if args[1].casefold() in line.casefold()]
-        return "\n".join(lines) if question == "read" else lines[-args[1] :]
+def start() -> Player:
+    return Player("nethack/v1", "NetHackChallenge-v0")
 
 
 @pytest.fixture
 def player() -> Player:
-    return Player()
-
-
-def changed(name: str, **replaced: str) -> str:
-    """A real screen with some of its text replaced."""
-    text = SCREENS[name]
-    for old, new in replaced.items():
-        old = {"message": "message:\n", "hp": "HP:14(15)"}[old]
-        assert old in text
-        text = text.replace(old, new)
-    return text
+    return start()
 
 
 def test_the_map_is_read_for_every_direction(player: Player) -> None:
@@ -120,19 +47,19 @@ def test_stairs_in_view_are_told_once_they_are_seen(player: Player) -> None:
 def test_stairs_under_the_feet_are_remembered(player: Player) -> None:
     unseen = player.see(SCREENS["on stairs"])["warnings"]
     assert "use down" not in unseen  # nothing on this screen tells
-    again = Player()
+    again = start()
     again.see(SCREENS["stairs in view"])
     assert again.see(SCREENS["on stairs"], "southwest")["warnings"] == "! You stand on the stairs down: use down."
 
 
 def test_little_strength_is_told_with_the_prayer_that_is_left(player: Player) -> None:
-    weak = changed("stairs in view", hp="HP:2(15)")
+    weak = altered(SCREENS["stairs in view"], ("HP:14(15)", "HP:2(15)"))
     assert "HP 2 of 15: pray" in player.see(weak)["warnings"]
-    prayed = changed("stairs in view", hp="HP:2(15)", message="message:\nYou begin praying to Amaterasu.\n")
+    prayed = altered(weak, ("message:\n", "message:\nYou begin praying to Amaterasu.\n"))
     player.see(prayed, "y")
     assert "pray" not in player.see(weak, "west")["warnings"]
     assert isinstance(player.check("pray"), Again)
-    assert Player().see(SCREENS["stairs in view"])["warnings"].count("HP") == 0
+    assert start().see(SCREENS["stairs in view"])["warnings"].count("HP") == 0
 
 
 def test_going_to_and_fro_is_noticed(player: Player) -> None:
@@ -156,7 +83,7 @@ def test_an_action_without_effect_is_noticed_a_search_only_after_many(player: Pl
     for _ in range(2):
         assert player.see(text, "northeast")["warnings"] == ""
     assert "northeast has changed nothing 2 times" in player.see(text, "northeast")["warnings"]
-    patient = Player()
+    patient = start()
     for _ in range(12):
         assert patient.see(text, "search")["warnings"] == ""
     assert "search has changed nothing 12 times" in patient.see(text, "search")["warnings"]
@@ -203,8 +130,8 @@ def test_the_letter_of_a_combined_command_is_told_when_the_game_asks(player: Pla
     told = player.see(SCREENS["eat question"], "eat", "eat f")["warnings"]
     assert told == "! You wrote 'eat f': answer the game with f."
     assert player.check("eat f") == "f"
-    assert "asks for nothing" in Player().see(SCREENS["closed door"], "eat", "eat f")["warnings"]
-    assert Player().see(SCREENS["eat question"], "eat", "eat")["warnings"] == ""
+    assert "asks for nothing" in start().see(SCREENS["closed door"], "eat", "eat f")["warnings"]
+    assert start().see(SCREENS["eat question"], "eat", "eat")["warnings"] == ""
 
 
 def test_the_direction_of_a_kick_answers_the_question(player: Player) -> None:
@@ -217,10 +144,11 @@ def test_leaving_the_dungeon_is_asked_again(player: Player) -> None:
     text = SCREENS["closed door"]
     player.see(text)
     assert player.check("up") is None  # not on the stairs
-    onto = (
-        text.replace("|........@+", "|.........+")
-        .replace("|......<..|", "|......@..|")
-        .replace("(x=22, y=17)", "(x=20, y=18)")
+    onto = altered(
+        text,
+        ("|........@+", "|.........+"),
+        ("|......<..|", "|......@..|"),
+        ("(x=22, y=17)", "(x=20, y=18)"),
     )
     player.see(onto, "southwest")
     assert isinstance(player.check("up"), Again)
@@ -230,25 +158,25 @@ def test_files_are_kept_when_something_changes_and_only_then(player: Player) -> 
     player.see(SCREENS["stairs in view"])
     first = player.maintain()
     assert [op[:2] for op in first] == [("WRITE", "status.txt"), ("WRITE", "inventory.txt")]
-    later = SCREENS["stairs in view"].replace("T:141", "T:142")
+    later = altered(SCREENS["stairs in view"], ("T:141", "T:142"))
     player.see(later, "search")
     assert player.maintain() == []  # only a turn has passed
-    player.see(later.replace("HP:14(15)", "HP:9(15)"), "search")
+    player.see(altered(later, ("HP:14(15)", "HP:9(15)")), "search")
     assert [op[:2] for op in player.maintain()] == [("WRITE", "status.txt")]
-    assert "HP:9(15)" in player.folder.read("status.txt")
+    assert "HP:9(15)" in player.folder.memory.read("status.txt")
 
 
 def test_a_long_map_keeps_this_level_and_all_stairs(player: Player) -> None:
     for i in range(79):
-        player.folder.run(Op("UPSERT_MAP", (f"{i},3", f"Dlvl {7 if i % 10 else 1}, been here"), (0, 0)))
-    player.folder.run(Op("UPSERT_MAP", ("70,5", "Dlvl 7, been here"), (0, 0)))
-    player.folder.run(Op("UPSERT_MAP", ("70,4", "Dlvl 5, stairs down"), (0, 0)))
+        player.folder.memory.run(Op("UPSERT_MAP", (f"{i},3", f"Dlvl {7 if i % 10 else 1}, been here")))
+    player.folder.memory.run(Op("UPSERT_MAP", ("70,5", "Dlvl 7, been here")))
+    player.folder.memory.run(Op("UPSERT_MAP", ("70,4", "Dlvl 5, stairs down")))
     player.see(SCREENS["stairs in view"])
     player.number = 1
     player.see(SCREENS["stairs in view"], "search")
     player.step = Step(20, player.step.observation, "search", "search", player.history)
     player.maintain()
-    kept = player.folder.read("map.txt").splitlines()
+    kept = player.folder.memory.read("map.txt").splitlines()
     assert len(kept) == 9 and "0,3: Dlvl 1, been here" in kept and "70,4: Dlvl 5, stairs down" in kept
 
 
@@ -269,33 +197,3 @@ def test_way_tells_the_steps_to_a_place(player: Player) -> None:
 def test_nothing_is_told_while_the_game_asks(player: Player) -> None:
     assert player.see(SCREENS["eat question"]) == {"around": "", "warnings": ""}
     assert player.maintain() == []
-
-
-@pytest.mark.parametrize(
-    "text", ["", "message:\n", "map:\n@\n", "x" * 9000, "cursor:\nYourself a newt\n(x=999, y=21)\n\nmap:\n"]
-)
-def test_texts_of_another_shape_are_borne(player: Player, text: str) -> None:
-    player.see(text)
-    player.maintain()
-    player.check("eat d" + "a" * 5000)
-
-
-def test_an_episode_has_no_failing_hook(tmp_path: Path) -> None:
-    loaded = scaffold.load(REF)
-
-    async def run() -> None:
-        pool, sandbox = GamePool(1), Sandbox(SandboxConfig(call_seconds=20))
-        try:
-            job = EpisodeJob(tmp_path, "NetHackChallenge-v0", 1004, 60, loaded.folder)
-            await play(job, loaded, Scripted(), pool, None, sandbox)
-        finally:
-            pool.close()
-            await sandbox.close()
-
-    asyncio.run(run())
-    records, damage = trace.read(tmp_path / STEPS)
-    assert damage is None and len(records) > 20
-    failed = ("error", "lost", "off")
-    assert [event for record in records for event in record.hooks if event.kind in failed] == []
-    assert any(record.maintained for record in records)
-    assert all("Around you: " in (record.plan[0].prompt.after or "") for record in records[:1])
