@@ -6,23 +6,17 @@ shows with far fewer episodes than two intervals that overlap would suggest.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
-
-from scipy.special import ndtri, stdtrit
 
 import games
 from automem.episode import EpisodeResult, load_result
 from automem.errors import UserError
 from automem.metrics import Counts, rates
 from automem.runs import Run
-from automem.summary import CONFIDENCE, standard_error
-
-TIE = 1e-9
-"""Progressions that differ by no more are equal."""
+from automem.statistics import Estimate, combined, estimate, mean, won_tied_lost
 
 Pair = tuple[EpisodeResult, EpisodeResult]
 
@@ -125,47 +119,33 @@ def _finished(run: Run) -> dict[tuple[str, int], EpisodeResult]:
 
 def _task(name: str, pairs: Sequence[Pair]) -> Paired:
     differences = [b.progression - a.progression for a, b in pairs]
-    mean = math.fsum(differences) / len(pairs)
-    error = standard_error(differences)
-    interval = None
-    if error is not None:
-        reach = float(stdtrit(len(pairs) - 1, (1 + CONFIDENCE) / 2)) * error
-        interval = (mean - reach, mean + reach)
+    found = estimate(differences)
+    won, tied, lost = won_tied_lost(differences)
     return Paired(
         name=name,
         pairs=len(pairs),
-        mean_a=math.fsum(a.progression for a, _ in pairs) / len(pairs),
-        mean_b=math.fsum(b.progression for _, b in pairs) / len(pairs),
-        difference=mean,
-        error=error,
-        interval=interval,
-        won=sum(d > TIE for d in differences),
-        tied=sum(abs(d) <= TIE for d in differences),
-        lost=sum(d < -TIE for d in differences),
+        mean_a=mean([a.progression for a, _ in pairs]),
+        mean_b=mean([b.progression for _, b in pairs]),
+        difference=found.mean,
+        error=found.error,
+        interval=found.interval,
+        won=won,
+        tied=tied,
+        lost=lost,
     )
 
 
 def _over(name: str, parts: Sequence[Paired]) -> Paired:
     """The mean of parts whose errors are independent."""
-    if len(parts) == 1:
-        part = parts[0]
-        error, interval = part.error, part.interval
-    else:
-        known = [part.error for part in parts if part.error is not None]
-        error = math.sqrt(math.fsum(e * e for e in known)) / len(parts) if len(known) == len(parts) else None
-        interval = None
-    difference = math.fsum(part.difference for part in parts) / len(parts)
-    if error is not None and interval is None:
-        reach = float(ndtri((1 + CONFIDENCE) / 2)) * error
-        interval = (difference - reach, difference + reach)
+    found = combined([Estimate(part.difference, part.error, part.interval) for part in parts])
     return Paired(
         name=name,
         pairs=sum(part.pairs for part in parts),
-        mean_a=math.fsum(part.mean_a for part in parts) / len(parts),
-        mean_b=math.fsum(part.mean_b for part in parts) / len(parts),
-        difference=difference,
-        error=error,
-        interval=interval,
+        mean_a=mean([part.mean_a for part in parts]),
+        mean_b=mean([part.mean_b for part in parts]),
+        difference=found.mean,
+        error=found.error,
+        interval=found.interval,
         won=sum(part.won for part in parts),
         tied=sum(part.tied for part in parts),
         lost=sum(part.lost for part in parts),

@@ -6,20 +6,18 @@ episode is never counted twice, and a run that played seeds which another one pl
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
-from scipy.special import ndtri, stdtrit
 
 import games
 from automem.errors import UserError
 from automem.lineage import Version
 from automem.runs import Run
 from automem.sandbox.limits import SandboxConfig
-from automem.summary import CONFIDENCE, standard_error
+from automem.statistics import combined, estimate
 from automem.tables import percent
 
 Episode = tuple[str, int]
@@ -213,17 +211,5 @@ def paired(score: Score, others: Iterable[Score]) -> Paired | None:
     tasks: dict[str, list[float]] = {task: [] for task, _ in shared}
     for episode in shared:
         tasks[episode[0]].append(score.by_seed[episode] - other.by_seed[episode])
-    mean, interval = _mean_of_means(list(tasks.values()))
-    return Paired(mean, interval, len(shared), other.run)
-
-
-def _mean_of_means(groups: Sequence[Sequence[float]]) -> tuple[float, tuple[float, float] | None]:
-    """Mean of the groups' means with its 95 % interval: Student's for one group, normal for several."""
-    mean = math.fsum(math.fsum(group) / len(group) for group in groups) / len(groups)
-    errors = [standard_error(group) for group in groups]
-    if any(error is None for error in errors):
-        return mean, None
-    error = math.sqrt(math.fsum(e * e for e in errors if e is not None)) / len(groups)
-    tail = (1 + CONFIDENCE) / 2
-    reach = error * float(stdtrit(len(groups[0]) - 1, tail) if len(groups) == 1 else ndtri(tail))
-    return mean, (mean - reach, mean + reach)
+    found = combined([estimate(differences) for differences in tasks.values()])
+    return Paired(found.mean, found.interval, len(shared), other.run)

@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import Any
 
-from scipy.special import ndtri, stdtrit
-
 from automem.episode import EpisodeResult
 from automem.executor import Outcome
 from automem.metrics import Counts, rates
+from automem.statistics import Estimate, combined, estimate, mean
 from games import game_of
-
-CONFIDENCE = 0.95
-
-
-def interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Student's t interval for the mean of progressions, cut to [0, 1]. None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    mean, error = _mean(values), standard_error(values)
-    assert error is not None
-    reach = float(stdtrit(len(values) - 1, (1 + CONFIDENCE) / 2)) * error
-    return max(0.0, mean - reach), min(1.0, mean + reach)
-
-
-def standard_error(values: Sequence[float]) -> float | None:
-    """Of the mean, from the sample's own spread (n - 1). None for fewer than two values."""
-    if len(values) < 2:
-        return None
-    mean = _mean(values)
-    return math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
 
 
 def summarise(outcomes: Iterable[Outcome]) -> dict[str, Any]:
@@ -81,12 +55,9 @@ def _task(results: Sequence[EpisodeResult]) -> dict[str, Any]:
         for name, count in result.achievements.items():
             reached[name] = reached.get(name, 0) + bool(count)
     return {
-        "progression": _mean(values),
-        "standard_error": standard_error(values),
-        "interval": interval(values),
-        "episodes": len(values),
-        "mean_steps": _mean([r.steps for r in results]),
-        "mean_return": _mean([r.episode_return for r in results]),
+        **_told(estimate(values), len(values)),
+        "mean_steps": mean([r.steps for r in results]),
+        "mean_return": mean([r.episode_return for r in results]),
         "facts": sorted({f"{k}: {v}" for r in results for k, v in r.facts.items()}),
         "reached": {name: count for name, count in sorted(reached.items()) if count},
         "behaviour": _behaviour(results),
@@ -98,18 +69,19 @@ def _pooled(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Mean of means; the error assumes that the parts are independent."""
     if not parts:
         return {"progression": None, "standard_error": None, "interval": None, "episodes": 0}
-    mean = _mean([p["progression"] for p in parts])
-    errors = [p["standard_error"] for p in parts]
-    if any(e is None for e in errors):
-        error, reach = None, None
-    else:
-        error = math.sqrt(math.fsum(e * e for e in errors)) / len(errors)
-        z = float(ndtri((1 + CONFIDENCE) / 2))
-        reach = (max(0.0, mean - z * error), min(1.0, mean + z * error))
-    if len(parts) == 1:
-        reach = parts[0]["interval"]
-    episodes = sum(p["episodes"] for p in parts)
-    return {"progression": mean, "standard_error": error, "interval": reach, "episodes": episodes}
+    whole = combined([Estimate(p["progression"], p["standard_error"], p["interval"]) for p in parts])
+    return _told(whole, sum(p["episodes"] for p in parts))
+
+
+def _told(found: Estimate, episodes: int) -> dict[str, Any]:
+    """The estimate of a progression, its interval cut to [0, 1]."""
+    span = found.interval
+    return {
+        "progression": found.mean,
+        "standard_error": found.error,
+        "interval": None if span is None else (max(0.0, span[0]), min(1.0, span[1])),
+        "episodes": episodes,
+    }
 
 
 def _behaviour(results: Sequence[EpisodeResult]) -> dict[str, Any]:

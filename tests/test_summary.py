@@ -12,7 +12,8 @@ from scipy import stats
 from automem.episode import EpisodeJob, EpisodeResult
 from automem.executor import Outcome
 from automem.metrics import Counts, counts_from, rates
-from automem.summary import interval, standard_error, summarise
+from automem.statistics import estimate
+from automem.summary import summarise
 
 SHARES = st.floats(0, 1, allow_nan=False)
 
@@ -31,8 +32,9 @@ def outcome(task: str, seed: int, progression: float | None) -> Outcome:
 @given(st.lists(SHARES, min_size=2, max_size=20))
 def test_interval_is_students(values: list[float]) -> None:
     error = stats.sem(values)
-    assert standard_error(values) == pytest.approx(error, abs=1e-12)
-    low, high = interval(values) or (0, 0)
+    found = summarise(outcome("Crafter", seed, value) for seed, value in enumerate(values))["per_task"]["Crafter"]
+    assert found["standard_error"] == pytest.approx(error, abs=1e-12)
+    low, high = found["interval"]
     mean = sum(values) / len(values)
     reach = stats.t.ppf(0.975, len(values) - 1) * error
     assert low == pytest.approx(max(0, mean - reach), abs=1e-9)
@@ -40,7 +42,8 @@ def test_interval_is_students(values: list[float]) -> None:
 
 
 def test_one_value_has_no_interval() -> None:
-    assert interval([0.5]) is None and standard_error([0.5]) is None
+    found = estimate([0.5])
+    assert found.mean == 0.5 and found.interval is None and found.error is None
 
 
 def test_games_weigh_alike_however_many_tasks_and_seeds_they_have() -> None:
