@@ -218,10 +218,11 @@ def test_nothing_came_out_and_nothing_was_changed(played: dict[str, list[StepRec
     assert (outside.folder / "canary.txt").read_text() == SECRET
     assert sorted(path.name for path in outside.folder.iterdir() if path.suffix == ".touched") == []
     assert list(outside.folder.rglob("out")) == []
-    for memory in outside.folder.glob(f"*/name files outside/episode/{MEMORY}"):
-        assert [path.name for path in memory.iterdir()] == ["goals.txt"]
+    memories = list(outside.folder.glob(f"*/name files outside/episode/{MEMORY}"))
+    assert memories
+    assert all([path.name for path in memory.iterdir()] == ["goals.txt"] for memory in memories)
     traces = list(outside.folder.rglob(STEPS))
-    assert traces
+    assert len(traces) >= len(played)
     for path in traces:
         with path.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as text:
             assert SECRET.encode() not in text.read(), path
