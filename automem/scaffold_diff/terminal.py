@@ -5,7 +5,7 @@ Every text of a scaffold goes through `visible`, and none is taken for markup.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from automem.scaffold_diff import FileDiff, Said, ScaffoldDiff
 from automem.scaffold_diff.lines import Hunk, Line
-from automem.visible import visible
+from automem.visible import visible, visible_parts
 
 LONGEST = 2_000
 """Characters of a line that are shown."""
@@ -75,20 +75,9 @@ def _print_line(console: Console, mark: str, line: Line) -> None:
 def _content(line: Line, mark: str) -> Text:
     """The line, with what differs from the other side standing out, cut to `LONGEST` characters."""
     text = Text()
-    for part, strong in _shown_parts(line):
+    for part, strong in visible_parts(line.parts, LONGEST):
         text.append(part, style=_STRONG.get(mark, "") if strong else MARKS[mark])
     return text
-
-
-def _shown_parts(line: Line) -> Iterator[tuple[str, bool]]:
-    left, column = LONGEST, 0
-    for part, strong in line.parts:
-        text = visible(part[:left], column)
-        yield text, strong
-        left, column = left - len(part), column + len(text)
-        if left < 0:
-            yield f"… {len(line.text) - LONGEST} more characters", False
-            return
 
 
 def _side_by_side(hunk: Hunk) -> Table:
