@@ -151,10 +151,8 @@ class WarmParent:
 
     async def close(self) -> None:
         """Hang up, which ends it and all processes that it forked."""
-        self.alive = False
+        self._hang_up()
         if self._control is not None:
-            with contextlib.suppress(OSError):
-                self._control.shutdown(socket.SHUT_RDWR)
             async with self._turn:  # a request that waits for its answer is told first
                 self._control.close()
         if self._process is None:

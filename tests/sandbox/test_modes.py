@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import json
 import os
 import signal
@@ -156,11 +158,42 @@ def test_many_that_ask_at_once_get_one_parent(shared: Place) -> None:
     assert asyncio.run(play()) == (2 if shared.mode == "bubblewrap" else 1)  # bwrap itself stays
 
 
+@pytest.fixture
+def guardian() -> Iterator[None]:
+    """Processes whose parent died come to us, where `below` finds them."""
+    libc, subreaper = ctypes.CDLL(None), 36
+    libc.prctl(subreaper, 1, 0, 0, 0)
+    yield
+    libc.prctl(subreaper, 0, 0, 0, 0)
+
+
+def alive() -> set[int]:
+    return {pid for pid, state in below(os.getpid()).items() if state != "Z"}
+
+
+@pytest.mark.usefixtures("guardian")
+def test_starts_that_are_given_up_leave_nothing_behind(shared: Place) -> None:
+    async def play() -> None:
+        others = alive()
+        for moment in range(1, 25, 2):
+            sandbox = Sandbox(SandboxConfig(call_seconds=GENEROUS), shared.mode)
+            opening = asyncio.create_task(sandbox.open(COUNTING))
+            await asyncio.sleep(moment / 1000)
+            opening.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await opening
+            await sandbox.close()
+        assert await settled(lambda: alive() <= others)
+
+    asyncio.run(play())
+
+
+@pytest.mark.usefixtures("guardian")
 def test_opening_that_is_given_up_leaves_nothing_behind(shared: Place) -> None:
     """At every moment of it: while the parent starts, while it forks, while code is loaded."""
 
     async def play() -> None:
-        others = set(below(os.getpid()))
+        others = alive()
         sandbox = Sandbox(SandboxConfig(call_seconds=GENEROUS), shared.mode)
         try:
             for moment in (0.0, 0.001, 0.01, 0.03, 0.1, 0.3):
@@ -173,7 +206,7 @@ def test_opening_that_is_given_up_leaves_nothing_behind(shared: Place) -> None:
             assert await process.call("observe", [STEP]) == {"n": "1"}
             await process.close()
             parents = 2 if shared.mode == "bubblewrap" else 1
-            assert await settled(lambda: len(set(below(os.getpid())) - others) == parents)
+            assert await settled(lambda: len(alive() - others) == parents)
         finally:
             await sandbox.close()
 
