@@ -21,6 +21,7 @@ from automem.prompts import NAMES, Prompts, TemplateProblem
 from automem.schema import Schema
 
 TAG = re.compile(r"<\|([A-Z][A-Z0-9_]{0,39})\|>")
+"""An operation as a message tells of it."""
 
 _STEPS = (1, 2, 50, 999)
 _PHASES: Mapping[str, tuple[str, ...]] = {

@@ -9,12 +9,14 @@ from dataclasses import dataclass, replace
 
 from automem import ops
 from automem.check.folder import HOOKS, PROMPTS
+from automem.check.messages import TAG
 from automem.check.report import Finding, error, warning
 from automem.memory import Memory
 from automem.memory.files import clean
 from automem.metrics import WRITES
 from automem.records import Executed, HookEvent, StepRecord, Turn, messages
 from automem.scaffold import Scaffold
+from automem.trace.folder import fresh
 from automem.vocabulary import Op
 
 PROMPT_CHARS = 32_000
@@ -23,7 +25,6 @@ PROMPT_CHARS = 32_000
 MANY, MOST = 0.2, 0.5
 """Shares of the model's decisions beyond which hooks that replace them are told of, and are refused."""
 
-_TAG = re.compile(r"<\|([A-Z][A-Z0-9_]{0,39})\|>")
 _LINE = re.compile(r"hooks\.py:(\d+)")
 _TEMPLATE = re.compile(r"(?:^|\s)([^:\s]+):(\d+): (.*)", re.DOTALL)
 """Where a warning about a template names it."""
@@ -189,7 +190,7 @@ def _order(played: Played, loaded: Scaffold) -> Iterator[Finding]:
 
     Memory is built again from what LOG and `maintain` wrote; whatever else stands there came at another time.
     """
-    shadow = _memory(loaded)
+    shadow = fresh(loaded)
     for record, memory in zip(played.records, played.memories, strict=True):
         if record.step == 0 and record.log:
             yield error("", None, "write-before-outcome", "there was a LOG at step 0", "an action comes first")
@@ -206,7 +207,7 @@ def _asked_in_plan(played: Played) -> Iterator[Finding]:
     told = set()
     for record in played.records:
         for turn in record.plan:
-            for name in _TAG.findall(f"{turn.prompt.before}\n{turn.prompt.after}"):
+            for name in TAG.findall(f"{turn.prompt.before}\n{turn.prompt.after}"):
                 if name in told or name not in ops.OPERATIONS or ops.OPERATIONS[name].effect != "write":
                     continue
                 told.add(name)
@@ -217,7 +218,7 @@ def _asked_in_plan(played: Played) -> Iterator[Finding]:
 
 def _undone_writes(played: Played, loaded: Scaffold, lines: Mapping[str, int]) -> Iterator[Finding]:
     """The model decides: what it has just written stays, as a rule, when `maintain` has run."""
-    shadow = _memory(loaded)
+    shadow = fresh(loaded)
     written = undone = 0
     for record in played.records:
         own = [op for turn in record.log for op in turn.ops]
@@ -238,11 +239,6 @@ def _undone_writes(played: Played, loaded: Scaffold, lines: Mapping[str, int]) -
         yield error(HOOKS, line, "writes-undone", message, do)
     elif undone > MANY * written:
         yield warning(HOOKS, line, "writes-undone", message, do)
-
-
-def _memory(loaded: Scaffold) -> Memory:
-    files = [file.spec() for file in loaded.schema.files]
-    return Memory(None, files, loaded.schema.limits.for_memory(), initial=loaded.initial)
 
 
 def _again(memory: Memory, op: Executed) -> None:

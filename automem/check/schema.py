@@ -34,8 +34,10 @@ from automem.schema import (
 
 MEMORY_OPERATIONS = tuple(name for name, operation in OPERATIONS.items() if operation.effect != "end")
 
+PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
+"""A field in ``entry`` or ``key``."""
+
 _PLACE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
-_PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _TEXT_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 _MODELS: Mapping[str, type[BaseModel]] = {
@@ -246,7 +248,7 @@ def _file(file: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "max_lines", f"a {kind} does not drop its oldest lines; a log does", 'remove it, or set kind = "log"'
     for where in ("entry", "key"):
         text = file.get(where)
-        for field in dict.fromkeys(_PLACEHOLDER.findall(text)) if isinstance(text, str) else ():
+        for field in dict.fromkeys(PLACEHOLDER.findall(text)) if isinstance(text, str) else ():
             if field not in ENTRY_FIELDS:
                 yield where, f"there is no field {{{field}}}", f"name one of {', '.join(ENTRY_FIELDS)}"
 

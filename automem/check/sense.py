@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from automem.check.folder import HOOKS, TOML
 from automem.check.positions import Positions
 from automem.check.report import Finding, error, warning
+from automem.check.schema import PLACEHOLDER
+from automem.metrics import WRITES
 from automem.schema import MemoryFile, Schema
+from automem.vocabulary import OPERATIONS
 
-READS = ("READ", "SEARCH", "TAIL")
-WRITES = ("APPEND", "WRITE", "UPSERT", "UPSERT_MAP")
+READS = frozenset({"READ", "SEARCH", "TAIL"})
+"""Operations that show what is in the memory folder."""
 
 RESULT_CHARS = 10_000
 """Characters of one result, some 5,000 tokens, beyond which a context fills within one phase."""
@@ -19,19 +21,17 @@ RESULT_CHARS = 10_000
 PINNED_CHARS = 12_000
 """Characters of pinned files that every prompt may show, some 3,000 tokens."""
 
-_FIELD = re.compile(r"\{[a-z_]+\}")
-
 
 def operations(schema: Schema, positions: Positions, has_hooks: bool) -> Iterator[Finding]:
     """The model decides: it must be able to read and to write with operations of the house, and each must work."""
     enabled = schema.ops.enabled
     line = positions.line(("ops", "enabled"))
     for kind, names in (("read", READS), ("write", WRITES)):
-        if not set(names) & set(enabled):
+        if names.isdisjoint(enabled):
             message = (
                 f"the model has no built-in {kind} operation: a scaffold assists its memory, and never replaces it"
             )
-            do = f"enable one of {', '.join(names)}"
+            do = f"enable one of {', '.join(name for name in OPERATIONS if name in names)}"
             yield error(TOML, line, f"no-{kind}-operation", message, do)
     for i, name in enumerate(enabled):
         if name in enabled[:i]:
@@ -76,7 +76,7 @@ def files(schema: Schema, positions: Positions) -> Iterator[Finding]:
             message = f"{file.name}: neither describe nor entry says what belongs in it"
             do = "say it in describe; the model sees nothing else of a planned file"
             yield warning(TOML, positions.line(("files", i, "name")), "file-undescribed", message, do)
-        if file.entry and not _FIELD.search(file.entry):
+        if file.entry and not PLACEHOLDER.search(file.entry):
             message = f"{file.name}: entry has no field in braces, so that every entry would be the same"
             do = 'name what changes, for instance entry = "Step {step}: {observation}", or remove entry'
             yield warning(TOML, positions.line(("files", i, "entry")), "entry-without-field", message, do)

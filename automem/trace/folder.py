@@ -28,11 +28,7 @@ def operations(record: Mapping[str, Any]) -> Iterable[Op]:
     Those are the operations of LOG, with what an own operation of the scaffold asked for, and those of
     `maintain`. An own operation itself does nothing to the folder, and one that was refused changed nothing.
     """
-    for turn in record["log"]:
-        for op in turn["ops"]:
-            if op["ok"] and op["name"] in WRITES:
-                yield Op(op["name"], tuple(op["args"]))
-    for op in record.get("maintained", ()):
+    for op in (*(op for turn in record["log"] for op in turn["ops"]), *record.get("maintained", ())):
         if op["ok"] and op["name"] in WRITES:
             yield Op(op["name"], tuple(op["args"]))
 

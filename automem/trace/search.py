@@ -11,7 +11,7 @@ import orjson
 import regex as regular  # type: ignore[import-untyped]
 
 from automem.errors import UserError
-from automem.records import StepRecord, Turn, from_json
+from automem.records import Executed, StepRecord, Turn, from_json
 
 if TYPE_CHECKING:
     from automem.trace.episode import EpisodeTrace
@@ -185,9 +185,7 @@ def _texts(record: StepRecord) -> Iterator[tuple[str, int | None, str, str]]:
     yield "", None, "observation", record.observation
     for number, turn in enumerate(record.log):
         yield from _turn("log", number, turn)
-    for op in record.maintained:
-        yield "maintain", None, "operation", f"{op.name} {' | '.join(op.args)}"
-        yield "maintain", None, "result", op.result
+    yield from _operations("maintain", None, record.maintained)
     for number, turn in enumerate(record.plan):
         yield from _turn("plan", number, turn)
     if record.raw_action is not None and record.raw_action != record.action:
@@ -204,8 +202,12 @@ def _turn(phase: str, number: int, turn: Turn) -> Iterator[tuple[str, int | None
         if text:
             yield phase, number, "prompt", text
     yield phase, number, "reply", turn.text
-    for op in turn.ops:
-        yield phase, number, "operation", f"{op.name} {' | '.join(op.args)}"
-        yield phase, number, "result", op.result
+    yield from _operations(phase, number, turn.ops)
     for error in turn.errors:
         yield phase, number, "error", error
+
+
+def _operations(phase: str, turn: int | None, ops: Iterable[Executed]) -> Iterator[tuple[str, int | None, str, str]]:
+    for op in ops:
+        yield phase, turn, "operation", f"{op.name} {' | '.join(op.args)}"
+        yield phase, turn, "result", op.result

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 
 from automem.metrics import Counts, rates
+from automem.vocabulary import OPERATIONS
 
 _OP = (
     "STRUCT(name VARCHAR, args VARCHAR[], span INTEGER[], result VARCHAR, ok BOOLEAN, found INTEGER, "
@@ -86,6 +87,10 @@ NOT_BRIEF = "not in brief records"
 
 _LONG = f"error('{NOT_BRIEF}')"
 """Is an error only where it is really looked at: columns that a query does not use are never made."""
+
+_NAMES_A_FILE = "o.name IN ({})".format(
+    ", ".join(f"'{name}'" for name, operation in OPERATIONS.items() if operation.args[:1] == ("file",))
+)
 
 _EPISODE = (
     Column("run", "VARCHAR", "name of the run"),
@@ -220,10 +225,8 @@ OPS = View(
             "file",
             "VARCHAR",
             "the file it names; NULL for UPSERT_MAP and own operations",
-            "CASE WHEN o.name IN ('READ', 'SEARCH', 'TAIL', 'COUNT', 'APPEND', 'WRITE', 'CREATE', 'UPSERT', 'DELETE') "
-            "THEN o.args[1] END",
-            "CASE WHEN o.name IN ('READ', 'SEARCH', 'TAIL', 'COUNT', 'APPEND', 'WRITE', 'CREATE', 'UPSERT', 'DELETE') "
-            f"THEN CASE WHEN o.cut AND len(o.args) = 0 THEN {_LONG} ELSE o.args[1] END END",
+            f"CASE WHEN {_NAMES_A_FILE} THEN o.args[1] END",
+            f"CASE WHEN {_NAMES_A_FILE} THEN CASE WHEN o.cut AND len(o.args) = 0 THEN {_LONG} ELSE o.args[1] END END",
         ),
         Column("result", "VARCHAR", "what the model was told", "o.result", _LONG),
         Column("ok", "BOOLEAN", "false when it was refused", "o.ok"),
