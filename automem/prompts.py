@@ -61,7 +61,7 @@ class Prompts:
         """
         for name in NAMES:
             if name not in sources:
-                raise TemplateProblem(f"{name}: missing; every scaffold has {', '.join(NAMES)}")
+                raise TemplateProblem(f"missing; every scaffold has {', '.join(NAMES)}", name)
         parts: dict[str, Collection[str]] = dict.fromkeys(EVERYWHERE, ())
         parts |= {"step": [field.name for field in fields(Step)], "limits": list(limits), "hooks": tuple(shows)}
         self._templates = Templates(sources, NAMES, parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -153,8 +154,6 @@ def test_what_a_model_wrote_is_shown_and_not_obeyed(automem: Command, tmp_path: 
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_damaged_trace_is_told_and_the_rest_is_shown(automem: Command, made: Run, tmp_path: Path, kept: bool) -> None:
-    import shutil
-
     shutil.copytree(made.folder, tmp_path / "copy")
     folder = tmp_path / "copy" / "episodes" / "Crafter" / "seed-7"
     data = (folder / STEPS).read_bytes()

@@ -92,7 +92,7 @@ def play(loaded: Scaffold, unsafe: bool = False) -> Smoke:
         do = "make hooks and templates faster: a call takes milliseconds"
         return Smoke([error("", None, "smoke-slow", message, do)])
     except TemplateProblem as problem:
-        return Smoke([finding_of(str(problem), "system.j2")])
+        return Smoke([finding_of(problem, "system.j2")])
     except UserError:
         raise  # no scaffold's doing: a full disk, a folder that cannot be written
     except Exception as defect:  # whatever a scaffold holds, its check goes on: one of thousands must not end a search

@@ -7,7 +7,6 @@ in `automem.check.messages`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 
@@ -28,7 +27,6 @@ PURPOSE: Mapping[str, str] = {
 }
 
 _STAND_INS: Mapping[str, str] = dict.fromkeys(NAMES, "-")
-_PROBLEM = re.compile(r"(?P<file>[^:\n]+):(?:(?P<line>\d+):)? (?P<message>.*)", re.DOTALL)
 
 
 class Templates:
@@ -150,7 +148,7 @@ class Templates:
             try:
                 prompts = self.compiled(name)
             except TemplateProblem as problem:
-                found = finding_of(str(problem), name)
+                found = finding_of(problem, name)
                 if (found.file, found.line) not in told:
                     self.findings.append(found)
                     told.add((found.file, found.line))
@@ -166,12 +164,10 @@ class Templates:
             yield warning(f"{PROMPTS}{name}", None, "template-unused", message, "include it, or remove it")
 
 
-def finding_of(problem: str, name: str) -> Finding:
-    """A finding from the message of a `TemplateProblem`: ``file:line: what is wrong; what to do``."""
-    parts = _PROBLEM.fullmatch(problem)
-    file, line, told = (parts["file"], parts["line"], parts["message"]) if parts else (name, None, problem)
-    message, _, do = told.partition("; ")
-    return error(f"{PROMPTS}{file}", int(line) if line else None, "template", message, do or "mend this line")
+def finding_of(problem: TemplateProblem, name: str) -> Finding:
+    """The finding that tells of a problem with a template, or with something that this one includes."""
+    message, _, do = problem.told.partition("; ")
+    return error(f"{PROMPTS}{problem.file or name}", problem.line, "template", message, do or "mend this line")
 
 
 def _attributes(tree: nodes.Template) -> Iterator[tuple[nodes.Name, str, int]]:

@@ -38,11 +38,11 @@ class Templates:
             parts: every known name -> what can follow it after a dot; empty for texts.
         """
         if len(sources) > TEMPLATES:
-            raise TemplateProblem(f"{max(sources)}:1: more than {TEMPLATES} templates; put some of them together")
+            raise TemplateProblem(f"more than {TEMPLATES} templates; put some of them together", max(sources), 1)
         self._environment = _Environment()
         read = {name: language.read(self._environment, name, text, parts) for name, text in sources.items()}
         if sum(source.size for source in read.values()) > ALL_NODES:
-            raise TemplateProblem(f"{max(read)}:1: more than {ALL_NODES} parts in all templates; compute in hooks.py")
+            raise TemplateProblem(f"more than {ALL_NODES} parts in all templates; compute in hooks.py", max(read), 1)
         sizes = language.expanded(read)
         _check_names(read, names, parts)
         reached = {source.name: source for name in names for source in language.closure(read, name)}
@@ -54,9 +54,9 @@ class Templates:
         try:
             code = self._environment.compile(tree, source.name)
         except TemplateSyntaxError as error:
-            raise TemplateProblem(f"{source.name}:{error.lineno}: {error.message}") from error
+            raise TemplateProblem(str(error.message), source.name, error.lineno) from error
         except (RecursionError, SyntaxError, ValueError, MemoryError) as error:
-            raise TemplateProblem(f"{source.name}:1: cannot be compiled; make it simpler ({error})") from error
+            raise TemplateProblem(f"cannot be compiled; make it simpler ({error})", source.name, 1) from error
         return Template.from_code(self._environment, code, {})
 
     def render(self, name: str, values: Mapping[str, Any], work: int = meter.WORK) -> str:
@@ -80,7 +80,7 @@ class Templates:
         except TemplateProblem:
             raise
         except Exception as error:
-            raise TemplateProblem(_told(name, error)) from error
+            raise _problem(name, error) from error
         return text
 
 
@@ -185,18 +185,17 @@ def _bounded(template: Template, parts: Iterator[str]) -> Iterator[str]:
         if size > LARGEST_PROMPT:
             frame = cast(GeneratorType, parts).gi_frame
             line = template.get_corresponding_lineno(frame.f_lineno) if frame else 1
-            raise PromptTooLong(f"{template.name}:{line}: renders to more than {LARGEST_PROMPT} characters")
+            raise PromptTooLong(f"renders to more than {LARGEST_PROMPT} characters", template.name or "", line)
         yield part
 
 
-def _told(name: str, error: Exception) -> str:
-    """``file:line: what happened``, for the last place in a template that an error came through."""
-    place, traceback = f"{name}:1", error.__traceback__
+def _problem(file: str, error: Exception) -> TemplateProblem:
+    """What happened, and the last place in a template that the error came through."""
+    line, traceback = 1, error.__traceback__
     while traceback is not None:
         template = traceback.tb_frame.f_globals.get("__jinja_template__")
         if template is not None:
-            place = f"{template.name}:{template.get_corresponding_lineno(traceback.tb_lineno)}"
+            file, line = template.name, template.get_corresponding_lineno(traceback.tb_lineno)
         traceback = traceback.tb_next
-    if isinstance(error, meter.CannotRender):
-        return f"{place}: {error}"
-    return f"{place}: {type(error).__name__}: {str(error)[:300]}"
+    told = str(error) if isinstance(error, meter.CannotRender) else f"{type(error).__name__}: {str(error)[:300]}"
+    return TemplateProblem(told, file, line)

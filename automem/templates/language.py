@@ -92,7 +92,17 @@ _INSTEAD: Mapping[type[nodes.Node], tuple[str, str]] = {
 
 
 class TemplateProblem(UserError):
-    """A template that cannot be used: ``file:line: what is wrong; what to do``."""
+    """A template that cannot be used: ``file:line: what is wrong; what to do``.
+
+    Attributes:
+        file, line: where; empty and None where that is not known.
+        told: what is wrong, and what to do.
+    """
+
+    def __init__(self, told: str, file: str = "", line: int | None = None) -> None:
+        place = "" if not file else f"{file}: " if line is None else f"{file}:{line}: "
+        super().__init__(f"{place}{told}")
+        self.file, self.line, self.told = file, line, told
 
 
 @dataclass
@@ -117,7 +127,7 @@ class Source:
 
     def refuse(self, line: int, what: str) -> NoReturn:
         """Raise `TemplateProblem` about this line."""
-        raise TemplateProblem(f"{self.name}:{line}: {what}")
+        raise TemplateProblem(what, self.name, line)
 
 
 def read(environment: Environment, name: str, text: str, parts: Mapping[str, Collection[str]]) -> Source:
@@ -130,21 +140,21 @@ def read(environment: Environment, name: str, text: str, parts: Mapping[str, Col
         parts: known name -> what can follow it after a dot; empty for texts.
     """
     if len(text) > CHARACTERS:
-        raise TemplateProblem(f"{name}:1: longer than {CHARACTERS} characters; shorten it, or include parts of it")
+        raise TemplateProblem(f"longer than {CHARACTERS} characters; shorten it, or include parts of it", name, 1)
     try:
         text.encode("utf-8")
         tree = environment.parse(text)
     except TemplateSyntaxError as error:
-        raise TemplateProblem(f"{name}:{error.lineno}: {error.message}") from error
+        raise TemplateProblem(str(error.message), name, error.lineno) from error
     except RecursionError as error:
-        raise TemplateProblem(f"{name}:1: nested too deeply; make it simpler") from error
+        raise TemplateProblem("nested too deeply; make it simpler", name, 1) from error
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
-        raise TemplateProblem(f"{name}:{line}: half a surrogate pair; write the character itself") from error
+        raise TemplateProblem("half a surrogate pair; write the character itself", name, line) from error
     except ValueError as error:  # Python reads no number of more than 4,300 digits
         digits = re.search(r"\d{1000}", text)
         line = text.count("\n", 0, digits.start()) + 1 if digits else 1
-        raise TemplateProblem(f"{name}:{line}: a number with too many digits; make it shorter") from error
+        raise TemplateProblem("a number with too many digits; make it shorter", name, line) from error
     source = Source(name, tree)
     _Reader(source, parts).read(tree)
     return source
@@ -164,13 +174,13 @@ class _Reader:
         self.line = node.lineno or self.line
         self.source.size += 1
         if self.source.size > NODES:
-            self.refuse(node, f"more than {NODES} parts; {_COMPUTE}")
+            self.refuse(f"more than {NODES} parts; {_COMPUTE}")
         if type(node) not in ALLOWED:
             what, instead = _INSTEAD.get(type(node), (f"no {type(node).__name__}", _COMPUTE))
-            self.refuse(node, f"{what} in templates; {instead}")
+            self.refuse(f"{what} in templates; {instead}")
         self.depth += 1
         if self.depth > DEPTH:
-            self.refuse(node, f"nested too deeply; make it simpler, or {_COMPUTE}")
+            self.refuse(f"nested too deeply; make it simpler, or {_COMPUTE}")
         rule = getattr(self, f"_{type(node).__name__.lower()}", None)
         if rule is not None:
             rule(node)
@@ -185,24 +195,23 @@ class _Reader:
         for node in several:
             self.read(node)
 
-    def refuse(self, node: nodes.Node, what: str) -> NoReturn:
-        """Raise `TemplateProblem` about this node."""
+    def refuse(self, what: str) -> NoReturn:
+        """Raise `TemplateProblem` about the line that is being read."""
         self.source.refuse(self.line, what)
 
     # Statements
 
-    def _if(self, node: nodes.If) -> None:
-        self._open(node)
+    def _if(self, node: nodes.If | nodes.With) -> None:
+        self._open()
         self.all(node.iter_child_nodes())
         self.blocks -= 1
 
-    def _with(self, node: nodes.With) -> None:
-        self._if(node)  # type: ignore[arg-type]
+    _with = _if
 
     def _for(self, node: nodes.For) -> None:
         if node.recursive:
-            self.refuse(node, f"no recursive loops in templates; {_COMPUTE}")
-        self._open(node)
+            self.refuse(f"no recursive loops in templates; {_COMPUTE}")
+        self._open()
         self.all(child for child in (node.target, node.iter, node.test) if child is not None)
         self.loops += 1
         self.all(node.body)
@@ -210,58 +219,58 @@ class _Reader:
         self.all(node.else_)
         self.blocks -= 1
 
-    def _open(self, node: nodes.Node) -> None:
+    def _open(self) -> None:
         self.blocks += 1
         if self.blocks > BLOCKS:
-            self.refuse(node, f"more than {BLOCKS} of if, for and with in each other; {_COMPUTE}")
+            self.refuse(f"more than {BLOCKS} of if, for and with in each other; {_COMPUTE}")
 
     def _include(self, node: nodes.Include) -> None:
         if not isinstance(node.template, nodes.Const) or not isinstance(node.template.value, str):
-            self.refuse(node, "the name of an included file is a text in quotes; it cannot be computed")
+            self.refuse("the name of an included file is a text in quotes; it cannot be computed")
         if not node.with_context:
-            self.refuse(node, "no include without context; leave these words out")
+            self.refuse("no include without context; leave these words out")
         self.source.includes.append((node.template.value, node.lineno))
 
     # Names
 
     def _name(self, node: nodes.Name) -> None:
         if not node.name.isascii() or node.name.startswith("_"):
-            self.refuse(node, f"no variable {quoted(node.name)} in templates; use a-z, 0-9 and _, a letter first")
+            self.refuse(f"no variable {quoted(node.name)} in templates; use a-z, 0-9 and _, a letter first")
         if node.ctx == "load":
             if node.name in ("step", "loop"):
-                self._members(node, node.name)
+                self._members(node.name)
             self._use(node)
             return
         if node.name in self.parts or node.name == "loop":
-            self.refuse(node, f"{quoted(node.name)} cannot be set, it has a meaning; choose another name")
+            self.refuse(f"{quoted(node.name)} cannot be set, it has a meaning; choose another name")
         self.source.sets.add(node.name)
         if len(self.source.sets) > VARIABLES:
-            self.refuse(node, f"more than {VARIABLES} variables; {_COMPUTE}")
+            self.refuse(f"more than {VARIABLES} variables; {_COMPUTE}")
 
     def _use(self, node: nodes.Name) -> None:
         if node.name == "loop":
             if not self.loops:
-                self.refuse(node, "loop is known only between {% for %} and {% endfor %}")
+                self.refuse("loop is known only between {% for %} and {% endfor %}")
             return
         self.source.uses.setdefault(node.name, node.lineno)
 
-    def _members(self, node: nodes.Node, name: str) -> NoReturn:
+    def _members(self, name: str) -> NoReturn:
         has = LOOP if name == "loop" else self.parts[name]
-        self.refuse(node, f"{name} alone cannot be used; write {name}. and one of {', '.join(sorted(has))}")
+        self.refuse(f"{name} alone cannot be used; write {name}. and one of {', '.join(sorted(has))}")
 
     def _getattr(self, node: nodes.Getattr) -> None:
-        self._member(node, node.node, node.attr)
+        self._member(node.node, node.attr)
 
     def _getitem(self, node: nodes.Getitem) -> None:
         if isinstance(node.arg, nodes.Const) and isinstance(node.arg.value, str):
-            self._member(node, node.node, node.arg.value)
+            self._member(node.node, node.arg.value)
         else:
             self.all((node.node, node.arg))
 
-    def _member(self, node: nodes.Node, of: nodes.Node, attribute: str) -> None:
+    def _member(self, of: nodes.Node, attribute: str) -> None:
         """``of.attribute``, or the same in brackets."""
         if attribute.startswith("_"):
-            self.refuse(node, f"no {quoted(attribute)} in templates: nothing that starts with _ can be reached")
+            self.refuse(f"no {quoted(attribute)} in templates: nothing that starts with _ can be reached")
         if not isinstance(of, nodes.Name):
             self.read(of)
             return
@@ -271,14 +280,10 @@ class _Reader:
             return
         if of.name == "hooks":
             declared = ", ".join(sorted(has)) or "nothing yet"
-            self.refuse(
-                node, f"hooks has no {quoted(attribute)}; shows in section [hooks] of scaffold.toml names {declared}"
-            )
+            self.refuse(f"hooks has no {quoted(attribute)}; shows in section [hooks] of scaffold.toml names {declared}")
         if not has:
-            self.refuse(
-                node, f"{of.name} has no {quoted(attribute)}: it has no parts; there are filters, such as | length"
-            )
-        self.refuse(node, f"{of.name} has no {quoted(attribute)}; it has {', '.join(sorted(has))}")
+            self.refuse(f"{of.name} has no {quoted(attribute)}: it has no parts; there are filters, such as | length")
+        self.refuse(f"{of.name} has no {quoted(attribute)}; it has {', '.join(sorted(has))}")
 
     # Expressions
 
@@ -288,47 +293,43 @@ class _Reader:
             try:
                 value.encode("utf-8")
             except UnicodeEncodeError:
-                self.refuse(node, "a text with half a surrogate pair; write the character itself")
+                self.refuse("a text with half a surrogate pair; write the character itself")
         elif isinstance(value, int | float) and not abs(value) <= LARGEST_NUMBER:
-            self.refuse(node, f"a number larger than {LARGEST_NUMBER}; templates have no use for it")
+            self.refuse(f"a number larger than {LARGEST_NUMBER}; templates have no use for it")
 
     def _dict(self, node: nodes.Dict) -> None:
         if not is_literal(node):
-            self.refuse(node, f"a table written in a template holds texts and numbers in quotes only; {_COMPUTE}")
+            self.refuse(f"a table written in a template holds texts and numbers in quotes only; {_COMPUTE}")
         self.all(node.items)
 
     def _arithmetic(self, node: nodes.BinExpr) -> None:
         for side in (node.left, node.right):
             texts = (nodes.List, nodes.Tuple, nodes.Dict)
             if isinstance(side, texts) or (isinstance(side, nodes.Const) and isinstance(side.value, str)):
-                self.refuse(
-                    node, f"{node.operator} is for numbers; write texts one after the other, or ['a', 'b'] | join"
-                )
+                self.refuse(f"{node.operator} is for numbers; write texts one after the other, or ['a', 'b'] | join")
             self.read(side)
 
     def _compare(self, node: nodes.Compare) -> None:
         if len(node.ops) > 1:
-            self.refuse(node, "compare two things at a time: a < b and b < c")
+            self.refuse("compare two things at a time: a < b and b < c")
         self.all((node.expr, *node.ops))
 
     def _filter(self, node: nodes.Filter) -> None:
         if node.name not in FILTERS:
-            self.refuse(
-                node, f"no filter {quoted(node.name)} here; there are {', '.join(sorted(FILTERS))}; or {_COMPUTE}"
-            )
+            self.refuse(f"no filter {quoted(node.name)} here; there are {', '.join(sorted(FILTERS))}; or {_COMPUTE}")
         self._arguments(node, "filter", parameters(FILTERS[node.name]))
 
     def _test(self, node: nodes.Test) -> None:
         if node.name not in TESTS:
-            self.refuse(node, f"no test {quoted(node.name)} here; there are {', '.join(sorted(TESTS))}; or use == < in")
+            self.refuse(f"no test {quoted(node.name)} here; there are {', '.join(sorted(TESTS))}; or use == < in")
         self._arguments(node, "test", parameters(TESTS[node.name]))
 
     def _arguments(self, node: nodes.Filter | nodes.Test, what: str, takes: tuple[str, ...]) -> None:
         given = [*takes[: len(node.args)], *(cast(nodes.Keyword, pair).key for pair in node.kwargs)]
         if node.dyn_args or node.dyn_kwargs:
-            self.refuse(node, f"no * or ** in templates; write what {what} {node.name} takes one by one")
+            self.refuse(f"no * or ** in templates; write what {what} {node.name} takes one by one")
         if len(node.args) > len(takes) or len(given) > len(set(given)) or not set(given) <= set(takes):
-            self.refuse(node, f"{what} {node.name} takes {', '.join(takes) or 'nothing'}")
+            self.refuse(f"{what} {node.name} takes {', '.join(takes) or 'nothing'}")
         self.all(node.iter_child_nodes())
 
 
