@@ -8,17 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from automem.completion import complete_run
+
 errors = Console(stderr=True)
 console = Console()
 
 MOST_RUNS = 16
-
-
-def complete_run(incomplete: str) -> list[str]:
-    """Runs for shell completion."""
-    from automem import runs
-
-    return [run.config.name for run in runs.all_runs() if run.config.name.startswith(incomplete)]
 
 
 def report(

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from automem.completion import complete_scaffold
 from automem.errors import UserError
+from automem.width import endless, wide
 
 if TYPE_CHECKING:
     from automem.lineage import Lineage
@@ -24,21 +26,11 @@ scaffold_app = typer.Typer(
 
 console = Console()
 
-ENDLESS = 4_000
-"""Columns where nothing has to fit: in a pipe or a file, a line is as long as it is."""
-
 LEAST = 60
 """Columns that a version needs beside the branches of the tree."""
 
 EXIT_ERRORS = 1
 """The scaffold was checked, and is not right."""
-
-
-def complete_ref(incomplete: str) -> list[str]:
-    """Versions for shell completion."""
-    from automem import scaffold
-
-    return [ref for ref in scaffold.available() if ref.startswith(incomplete)]
 
 
 def complete_game(incomplete: str) -> list[str]:
@@ -58,7 +50,7 @@ Ref = Annotated[
     typer.Argument(
         metavar="REF",
         help="game/version, a folder, runs/NAME, or 8 or more digits of an identity.",
-        autocompletion=complete_ref,
+        autocompletion=complete_scaffold,
     ),
 ]
 Game = Annotated[str | None, typer.Argument(metavar="GAME", help="Only this game's.", autocompletion=complete_game)]
@@ -75,7 +67,7 @@ def list_(game: Game = None) -> None:
     current = sorted((v for v in known.versions.values() if v.current and game in (None, v.game)), key=lambda v: v.ref)
     loaded = [(v, v.loaded) for v in current if v.loaded is not None]
     changed = {v.identity: runs_ for v, _ in loaded if (runs_ := lineage.changed_since_evaluated(v, found))}
-    _wide(console.width).print(scaffold_views.table(known, loaded, changed))
+    wide(console).print(scaffold_views.table(known, loaded, changed))
     for broken in known.broken:
         if game in (None, broken.ref.partition("/")[0]):
             console.print(scaffold_views.plain(f"{broken.ref} does not load: {broken.problem}", "red"), soft_wrap=True)
@@ -92,7 +84,7 @@ def show(ref: Ref) -> None:
 
     loaded = lineage.resolve(ref)
     found = runs.all_runs()
-    scaffold_views.show(_wide(console.width), loaded, lineage.read(found), found)
+    scaffold_views.show(wide(console), loaded, lineage.read(found), found)
 
 
 @scaffold_app.command("log", epilog="Example: [bold]automem scaffold log crafter[/bold]")
@@ -106,7 +98,7 @@ def log(game: Game = None) -> None:
     for name in [game] if game else known.games():
         tree, depth = scaffold_views.tree(known, name, found)
         # A long lineage would leave no room for words: let the terminal break its lines, or less -S show them.
-        _wide(console.width if console.width >= 4 * depth + LEAST else None).print(tree)
+        (wide(console) if console.width >= 4 * depth + LEAST else endless()).print(tree)
     _warn(unreadable)
     console.print(scaffold_views.legend(), style="dim", highlight=False, soft_wrap=True)
 
@@ -122,7 +114,7 @@ def new(
     source: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="REF", help="Its parent; the game's v0 by default.", autocompletion=complete_ref
+            "--from", metavar="REF", help="Its parent; the game's v0 by default.", autocompletion=complete_scaffold
         ),
     ] = None,
 ) -> None:
@@ -157,9 +149,9 @@ def new(
 )
 def diff(
     a: Annotated[
-        str, typer.Argument(metavar="A", help="The old version, named as for show.", autocompletion=complete_ref)
+        str, typer.Argument(metavar="A", help="The old version, named as for show.", autocompletion=complete_scaffold)
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The new version.", autocompletion=complete_ref)],
+    b: Annotated[str, typer.Argument(metavar="B", help="The new version.", autocompletion=complete_scaffold)],
     side_by_side: Annotated[
         bool, typer.Option("--side-by-side", "-s", help="Old and new lines beside each other.")
     ] = False,
@@ -216,11 +208,6 @@ def _warn(unreadable: Iterable[Path]) -> None:
 def _is_ref(text: str, folder: Path) -> bool:
     """Whether a version was named by ``game/version`` or its folder, and not by a run or an identity."""
     return (folder.parent.name, folder.name) == tuple(text.split("/")) or folder == Path(text)
-
-
-def _wide(width: int | None) -> Console:
-    """A console as wide as the terminal; as wide as it takes where there is none, or the width is None."""
-    return console if width is not None and console.is_terminal else Console(width=ENDLESS)
 
 
 def _check_game(game: str | None, known: Lineage) -> None:

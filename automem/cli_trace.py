@@ -10,7 +10,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from automem.completion import complete_run, complete_task
 from automem.errors import UserError
+from automem.width import wide
 
 if TYPE_CHECKING:
     from automem.trace import EpisodeTrace, RunTrace
@@ -23,23 +25,6 @@ trace_app = typer.Typer(
 
 console = Console()
 errors = Console(stderr=True)
-
-ENDLESS = 4_000
-"""Columns where nothing has to fit: in a pipe or a file, a line is as long as it is."""
-
-
-def complete_run(incomplete: str) -> list[str]:
-    """Runs for shell completion."""
-    from automem import runs
-
-    return [run.config.name for run in runs.all_runs() if run.config.name.startswith(incomplete)]
-
-
-def complete_task(incomplete: str) -> list[str]:
-    """Tasks for shell completion."""
-    import games
-
-    return [task for task in games.tasks() if task.lower().startswith(incomplete.lower())]
 
 
 def complete_where(incomplete: str) -> list[str]:
@@ -76,7 +61,7 @@ def stats(run: Run, task: Task = None, seed: Seed = None, as_json: AsJson = Fals
         _json(show.plain(found))
         return
     for part in show.run_stats(found) if isinstance(found, figures.RunStats) else show.episode_stats(found):
-        _wide().print(part, soft_wrap=isinstance(part, Text))
+        wide(console).print(part, soft_wrap=isinstance(part, Text))
 
 
 @trace_app.command(
@@ -218,7 +203,7 @@ def sql(
     elif as_json:
         show.write_json(answer, sys.stdout)
     else:
-        _wide().print(show.rows(answer))
+        wide(console).print(show.rows(answer))
     if answer.more:
         errors.print(Text(f"the first {len(answer.rows)} rows; --rows shows more"), soft_wrap=True)
     for damage in answer.damage:
@@ -254,8 +239,3 @@ def _json(value: object) -> None:
     import orjson
 
     sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
-
-
-def _wide() -> Console:
-    """A console as wide as the terminal; as wide as it takes where there is none."""
-    return console if console.is_terminal else Console(width=ENDLESS)

@@ -1,0 +1,24 @@
+"""What the shell offers when the tab key is pressed. Nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+
+def complete_run(incomplete: str) -> list[str]:
+    """Runs."""
+    from automem import runs
+
+    return [run.config.name for run in runs.all_runs() if run.config.name.startswith(incomplete)]
+
+
+def complete_task(incomplete: str) -> list[str]:
+    """Tasks."""
+    import games
+
+    return [task for task in games.tasks() if task.lower().startswith(incomplete.lower())]
+
+
+def complete_scaffold(incomplete: str) -> list[str]:
+    """Versions of scaffolds."""
+    from automem import scaffold
+
+    return [ref for ref in scaffold.available() if ref.startswith(incomplete)]
