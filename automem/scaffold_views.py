@@ -17,12 +17,12 @@ from rich.text import Text
 from rich.tree import Tree
 
 from automem import runs
-from automem.hooks.source import METHODS
 from automem.lineage import SHORT, Lineage, Version, changed_since_evaluated, where
 from automem.lineage_scores import Paired, Score, paired, scores
 from automem.runs import Run
 from automem.scaffold import Scaffold
-from automem.schema import MemoryFile
+from automem.scaffold_diff.code import hook_methods
+from automem.scaffold_diff.memory_files import rules
 from automem.visible import visible_lines
 from automem.vocabulary import OPERATIONS
 
@@ -49,26 +49,6 @@ def operations(loaded: Scaffold) -> str:
 def kinds(loaded: Scaffold) -> str:
     """How many memory files of which kind: ``2 log, 1 note``."""
     return ", ".join(f"{n} {kind}" for kind, n in sorted(Counter(f.kind for f in loaded.schema.files).items())) or "-"
-
-
-def hook_methods(loaded: Scaffold) -> list[str]:
-    """The hook methods that it has, in the order in which a step calls them."""
-    methods = loaded.hooks.methods if loaded.hooks else frozenset[str]()
-    return [name for name in METHODS if name in methods] + sorted(methods - METHODS.keys())
-
-
-def described(file: MemoryFile) -> str:
-    """A memory file's kind and rules in words: ``log, at most 200 lines, pinned``."""
-    words: list[str] = [file.kind]
-    if file.key:
-        words.append(f"keyed {file.key}")
-    if file.block:
-        words.append(f"a file for each block of {file.block} x {file.block} cells")
-    if file.max_lines is not None:
-        words.append(f"at most {file.max_lines} lines")
-    if file.pin:
-        words.append("pinned")
-    return ", ".join(words)
 
 
 def table(lineage: Lineage, loaded: Sequence[tuple[Version, Scaffold]], changed: dict[str, list[Run]]) -> Table:
@@ -161,7 +141,7 @@ def _memory_files(loaded: Scaffold) -> Table:
     for file in loaded.schema.files:
         initial = loaded.initial.get(file.name, "")
         begins = f"{len(initial)} characters" if initial else "nothing"
-        shown.add_row(*map(plain, (file.name, described(file), file.describe, file.entry, begins)))
+        shown.add_row(*map(plain, (file.name, rules(file), file.describe, file.entry, begins)))
     for name, text in loaded.initial.items():
         if name not in planned:
             shown.add_row(*map(plain, (name, "note", "", "", f"{len(text)} characters")))

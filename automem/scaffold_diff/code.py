@@ -20,6 +20,12 @@ MEANING = {
 """What a hook method is for."""
 
 
+def hook_methods(*scaffolds: Scaffold) -> list[str]:
+    """The hook methods that any of them has, in the order in which a step calls them, own operations last."""
+    names = frozenset[str]().union(*(loaded.hooks.methods for loaded in scaffolds if loaded.hooks))
+    return [name for name in METHODS if name in names] + sorted(names - METHODS.keys())
+
+
 def hook_changes(a: Scaffold, b: Scaffold) -> Iterator[Said]:
     """Differences in words."""
     old, new = (v.hooks.text if v.hooks else "" for v in (a, b))
@@ -41,7 +47,7 @@ def _code(a: Scaffold, b: Scaffold, old: str, new: str) -> Iterator[Said]:
         yield Said("~", f"hooks.py: +{diff.added} -{diff.removed} lines")
     before, after = _methods(old), _methods(new)
     ours = (a.hooks.methods if a.hooks else frozenset[str](), b.hooks.methods if b.hooks else frozenset[str]())
-    for name in _ordered(ours[0] | ours[1]):
+    for name in hook_methods(a, b):
         if name not in ours[0]:
             yield Said("+", f"gained {name}: {_meaning(name)}")
         elif name not in ours[1]:
@@ -61,10 +67,6 @@ def _names(old: dict[str, str], new: dict[str, str]) -> str:
     """Which other functions and classes differ, by name."""
     differing = sorted(name for name in old.keys() | new.keys() if name and old.get(name) != new.get(name))
     return f": {', '.join(differing[:8])}" + (" and more" if len(differing) > 8 else "") if differing else ""
-
-
-def _ordered(names: frozenset[str]) -> list[str]:
-    return [name for name in METHODS if name in names] + sorted(names - METHODS.keys())
 
 
 def _meaning(name: str) -> str:
