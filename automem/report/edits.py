@@ -43,11 +43,3 @@ def edits(old: list[str], new: list[str]) -> list[Edit]:
         return [(start, len(gone), come)]
     matcher = difflib.SequenceMatcher(None, gone, come, autojunk=False)
     return [(start + i, j - i, come[k:m]) for tag, i, j, k, m in matcher.get_opcodes() if tag != "equal"]
-
-
-def apply(lines: list[str], changes: list[Edit]) -> list[str]:
-    """The new lines."""
-    made = list(lines)
-    for at, gone, come in reversed(changes):
-        made[at : at + gone] = come
-    return made
