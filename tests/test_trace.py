@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,8 +93,6 @@ def test_damage_in_the_middle_is_named_and_what_is_before_it_stays(tmp_path: Pat
 
 
 def test_a_frame_that_holds_something_else_is_damage(tmp_path: Path) -> None:
-    import zstandard
-
     path = tmp_path / "steps.jsonl.zst"
     write(path, [record(0)])
     with path.open("ab") as file:

@@ -22,9 +22,7 @@ def findings(text: str, read: SchemaRead) -> Iterator[Finding]:
         if message.startswith("write "):
             message, do = "its parameters are not those with which it is called", message
         yield error(HOOKS, problem.line, "hooks", message, do or "mend this line")
-    if hooks.problems:
-        return
-    if "hooks" in read.wrong:
+    if hooks.problems or "hooks" in read.wrong:
         return
     if schema.hooks.shows and "observe" not in hooks.methods:
         message = "texts are listed, and Hooks has no observe that would return them"

@@ -7,6 +7,7 @@ so it only has to find its way, not to judge.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 
 Path = tuple[str | int, ...]
@@ -44,12 +45,9 @@ class Positions:
 
     def note(self, path: Path, offset: int) -> None:
         """`path` stands at `offset`; where it stands several times (a table's own header), the first counts."""
-        low, high = 0, len(self._starts)
-        while low < high:
-            middle = (low + high) // 2
-            low, high = (middle + 1, high) if self._starts[middle] <= offset else (low, middle)
+        line = bisect_right(self._starts, offset)
         for end in range(1, len(path) + 1):
-            self._lines.setdefault(path[:end], low)
+            self._lines.setdefault(path[:end], line)
 
     def line(self, path: Sequence[str | int]) -> int:
         """The line of a path, or of the nearest thing around it that is there; 1 when nothing of it is."""
@@ -128,30 +126,30 @@ class _Reader:
             self.at += 1
 
     def _quoted(self) -> str:
+        """The text of a quoted key."""
+        written = self._string()
+        if written[0] == "'":
+            return written[1:-1]
+        return _ESCAPE.sub(lambda m: _SHORT.get(m[1]) or chr(int(m[1][1:], 16)), written[1:-1])
+
+    def _string(self) -> str:
+        """A string as it is written, with its quotes."""
         found = _STRING.match(self.text, self.at)
         if found is None:
             raise IndexError("no string")
         self.at = found.end()
-        if found[0][0] == "'":
-            return found[0][1:-1]
-        return _ESCAPE.sub(lambda m: _SHORT.get(m[1]) or chr(int(m[1][1:], 16)), found[0][1:-1])
+        return found[0]
 
     def _value(self, path: Path) -> None:
         first = self.text[self.at]
         if first in "\"'":
-            self._quoted_value()
+            self._string()
         elif first == "[":
             self._array(path)
         elif first == "{":
             self._inline(path)
         else:
             self._skip(_VALUE)
-
-    def _quoted_value(self) -> None:
-        found = _STRING.match(self.text, self.at)
-        if found is None:
-            raise IndexError("no string")
-        self.at = found.end()
 
     def _array(self, path: Path) -> None:
         self.at += 1

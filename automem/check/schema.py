@@ -12,7 +12,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -57,6 +57,8 @@ _DO: Mapping[str, str] = {
 }
 
 _DEFAULT = Schema(scaffold=Identity(game="unknown", version="unknown"), ops=Operations(enabled=MEMORY_OPERATIONS))
+
+Element = TypeVar("Element")
 
 _ROUNDS = 12
 """Times that mistakes are left out to see what else there is."""
@@ -147,7 +149,7 @@ def _leave_out(rest: dict[str, Any], loc: tuple[Any, ...]) -> None:
     elif loc[:1] == ("ops",) and loc[1:2] != ("own",):
         # Operations must be there: those that are known, or all.
         ops = rest.get("ops")
-        known = [name for _, name in _strings(ops, "enabled") if name in MEMORY_OPERATIONS]
+        known = [name for _, name in _elements(ops, "enabled", str) if name in MEMORY_OPERATIONS]
         own = ops.get("own", []) if isinstance(ops, dict) else []
         rest["ops"] = {"enabled": known or list(MEMORY_OPERATIONS), "own": own}
     elif loc[:1] == ("ops",) or loc[:1] == ("files",):
@@ -207,18 +209,18 @@ def _finding(problem: Mapping[str, Any], positions: Positions) -> Finding:
 def _every_mistake(document: Mapping[str, Any], positions: Positions) -> Iterator[tuple[Path, Finding]]:
     """Where the schema's own validators stop at the first mistake: every one, with the place that they tell."""
     ops = document.get("ops")
-    for i, name in _strings(ops, "enabled"):
+    for i, name in _elements(ops, "enabled", str):
         if name not in MEMORY_OPERATIONS:
             yield ("ops", "enabled"), _unknown_operation(name, positions.line(("ops", "enabled", i)))
-    yield from _twice(_tables(ops, "own"), ("ops", "own"), positions)
-    files = _tables(document, "files")
+    yield from _twice(_elements(ops, "own", dict), ("ops", "own"), positions)
+    files = _elements(document, "files", dict)
     for i, file in files:
         for where, message, do in _file(file):
             line = positions.line(("files", i, where))
             yield ("files", i), error(TOML, line, "schema-file", f"files.{i}.{where}: {message}", do)
     yield from _twice(files, ("files",), positions)
     seen: set[str] = set()
-    for i, name in _strings(document.get("hooks"), "shows"):
+    for i, name in _elements(document.get("hooks"), "shows", str):
         line = positions.line(("hooks", "shows", i))
         if not _TEXT_NAME.fullmatch(name):
             message, do = f"{name!r} cannot name a text", 'use a-z, 0-9 and "_", a letter first, at most 40'
@@ -268,11 +270,7 @@ def _twice(
         first.setdefault(name, line)
 
 
-def _tables(table: Any, key: str) -> list[tuple[int, Mapping[str, Any]]]:
+def _elements(table: Any, key: str, kind: type[Element]) -> list[tuple[int, Element]]:
+    """The elements of this kind of a list in a table, with their indices; none where there is no such list."""
     entries = table.get(key) if isinstance(table, dict) else None
-    return [(i, e) for i, e in enumerate(entries if isinstance(entries, list) else ()) if isinstance(e, dict)]
-
-
-def _strings(table: Any, key: str) -> list[tuple[int, str]]:
-    entries = table.get(key) if isinstance(table, dict) else None
-    return [(i, e) for i, e in enumerate(entries if isinstance(entries, list) else ()) if isinstance(e, str)]
+    return [(i, e) for i, e in enumerate(entries if isinstance(entries, list) else ()) if isinstance(e, kind)]
