@@ -226,6 +226,17 @@ def test_idle_and_circling_steps_are_noticed(game: Play) -> None:
     assert "- going to and fro" in game.show["warnings"]
 
 
+def test_what_may_work_the_next_time_is_not_called_idle(game: Play) -> None:
+    game.put("water", 0, 1).play("Do", "Do", "Do", "Do")
+    assert game.show["warnings"] == ""
+    assert "did nothing" not in game.show["now"]
+
+
+def test_sleep_is_an_aim_only_for_the_tired(game: Play) -> None:
+    assert "wake_up" not in game.show["tech"]
+    assert "wake_up" in game.have(energy=3).show["tech"]
+
+
 def test_the_night_is_told_before_it_comes(game: Play) -> None:
     for number, told in ((129, ""), (130, "- night in 20 steps"), (160, "- night for 112 more steps"), (272, "")):
         game.number = number

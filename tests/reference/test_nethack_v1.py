@@ -59,7 +59,16 @@ def test_little_strength_is_told_with_the_prayer_that_is_left(player: Player) ->
     player.see(prayed, "y")
     assert "pray" not in player.see(weak, "west")["warnings"]
     assert isinstance(player.check("pray"), Again)
+    later = altered(weak, ("T:141", "T:1141"))
+    assert "HP 2 of 15: pray" in player.see(later, "west")["warnings"]
+    assert player.check("pray") is None
     assert start().see(SCREENS["stairs in view"])["warnings"].count("HP") == 0
+
+
+@pytest.mark.parametrize(("hp", "told"), [("5(15)", True), ("6(15)", False), ("9(70)", True), ("10(70)", False)])
+def test_strength_is_little_below_six_and_below_a_seventh(player: Player, hp: str, told: bool) -> None:
+    text = altered(SCREENS["stairs in view"], ("HP:14(15)", f"HP:{hp}"))
+    assert ("pray, or get away" in player.see(text)["warnings"]) == told
 
 
 def test_going_to_and_fro_is_noticed(player: Player) -> None:
@@ -189,6 +198,8 @@ def test_way_tells_the_steps_to_a_place(player: Player) -> None:
     assert way(">").startswith("> at 54,6: 2 steps")
     assert way("54,6").split(": ", 1)[1] == way(">").split(": ", 1)[1]
     assert "no way" in way("1,1")
+    player.see(SCREENS["closed door"])
+    assert way("door").startswith("door at 23,17: 1 step: east")
     assert "WAY goes to" in way("the shop")
     player.see(SCREENS["eat question"], "eat")
     assert "answer the game first" in way("new")
