@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from automem.trace.frames import Damage, Frames, read, truncate
-from automem.trace.writer import LEVEL, TraceWriteFailed, TraceWriter
+from automem.trace.frames import Damage, read, truncate
+from automem.trace.writer import TraceWriteFailed, TraceWriter
 
 if TYPE_CHECKING:
     from automem.trace.episode import EpisodeTrace
@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from automem.trace.run import RunTrace
 
 __all__ = [
-    "LEVEL",
     "Damage",
     "EpisodeTrace",
-    "Frames",
     "RunTrace",
     "TraceWriteFailed",
     "TraceWriter",

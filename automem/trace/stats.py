@@ -8,13 +8,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
 from automem.episode import EpisodeResult
 from automem.executor import Outcome
-from automem.metrics import Behaviour, Counts, counts_from, rates
+from automem.metrics import Behaviour, counts_from, rates
 from automem.runs import Run
 from automem.summary import summarise
 from automem.trace.episode import EpisodeTrace, run_of
@@ -166,8 +165,3 @@ def answer() -> None:
     found = [of_episode(EpisodeTrace(folder)) for folder in sys.argv[1:]]
     said = [({**asdict(one.result), "counts": one.result.counts.as_dict()}, one.damage) for one in found]
     json.dump(said, sys.stdout)
-
-
-def total(episodes: Sequence[EpisodeStats]) -> Counts:
-    """The counts of several episodes together."""
-    return reduce(Counts.merged, (episode.result.counts for episode in episodes), Counts())
