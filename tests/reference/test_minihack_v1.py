@@ -58,6 +58,8 @@ def test_a_push_into_a_corner_is_asked_again_and_no_other() -> None:
     asked = player.check("east")
     assert isinstance(asked, Again) and "corner 42,10" in asked.reason
     assert player.check("west") is None
+    player.see(altered(CORNER, ("@`.#", "@`{#")))
+    assert player.check("east") is None  # a boulder is wanted there
     player.see(SCREENS["boxoban"])
     assert player.check("north") is None
 
