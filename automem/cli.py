@@ -18,6 +18,7 @@ import games
 from automem.cli_report import report
 from automem.cli_scaffold import scaffold_app
 from automem.cli_trace import trace_app
+from automem.completion import complete_run, complete_scaffold, complete_task
 from automem.errors import UserError
 from games import suites
 
@@ -52,28 +53,9 @@ EXIT_STOPPED = 130
 """Ctrl-C, as shells count it."""
 
 
-def complete_task(incomplete: str) -> list[str]:
-    """Tasks for shell completion."""
-    return [task for task in games.tasks() if task.lower().startswith(incomplete.lower())]
-
-
 def complete_target(incomplete: str) -> list[str]:
     """Suites and tasks for shell completion."""
     return [name for name in suites.names() if name.startswith(incomplete.lower())] + complete_task(incomplete)
-
-
-def complete_scaffold(incomplete: str) -> list[str]:
-    """Scaffolds for shell completion."""
-    from automem import scaffold
-
-    return [ref for ref in scaffold.available() if ref.startswith(incomplete)]
-
-
-def complete_run(incomplete: str) -> list[str]:
-    """Runs for shell completion."""
-    from automem import runs
-
-    return [run.config.name for run in runs.all_runs() if run.config.name.startswith(incomplete)]
 
 
 ScaffoldName = Annotated[

@@ -114,6 +114,7 @@ class Behaviour:
         self.counts = Counts()
         self._duplicates = Duplicates()
         self._states: deque[str] = deque(maxlen=RECENT)
+        self._shown = ("", "")
         self._entries: dict[str, set[str]] = {}
 
     def add(self, record: StepRecord, next_observation: str) -> None:
@@ -135,7 +136,10 @@ class Behaviour:
             counts.doubted += event.kind == "again"
 
     def _moved(self, before: str, after: str) -> None:
-        now, then = _CLOCK.sub("", before), _CLOCK.sub("", after)
+        shown, without_clock = self._shown
+        now = without_clock if before == shown else _CLOCK.sub("", before)
+        then = _CLOCK.sub("", after)
+        self._shown = (after, then)
         if now == then:
             self.counts.stuck += 1
         elif self._states and self._states[-1] != now:

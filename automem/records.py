@@ -155,10 +155,12 @@ class StepRecord:
     hooks: tuple[HookEvent, ...] = ()
 
 
+_FIELDS = frozenset(f.name for f in fields(StepRecord))
+
+
 def from_json(data: Mapping[str, Any]) -> StepRecord:
     """The record that a line of a trace holds. Raises KeyError or TypeError when it is not one."""
-    known = {f.name for f in fields(StepRecord)}
-    values = {name: value for name, value in data.items() if name in known}
+    values = {name: value for name, value in data.items() if name in _FIELDS}
     values["log"] = tuple(_turn(turn) for turn in data["log"])
     values["plan"] = tuple(_turn(turn) for turn in data["plan"])
     values["warnings"] = tuple(data.get("warnings", ()))

@@ -22,7 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from automem import scaffold as scaffolds
 from automem.agent import Agent
+from automem.duplicates import Duplicates
 from automem.memory import Memory
+from automem.metrics import WRITES
 from automem.models.protocol import Message, Reply
 from automem.models.scripted import crafter
 from automem.models.scripted.reading import read_call
@@ -120,13 +122,15 @@ async def play_episode(scaffold: Scaffold, seed: int, steps: int, emptied: bool 
     player.forget = memory if emptied else None
     agent = Agent(player, scaffold, memory, game)
     writes = duplicates = added = 0
+    told = Duplicates()
     while True:
         decision = await agent.decide(observation.text)
         for turn in (*decision.log, *decision.plan):
             for op in turn.ops:
-                writes += Op(op.name, op.args).writes
-                duplicates += op.duplicate
                 added += op.added
+                if op.ok and op.name in WRITES:
+                    writes += 1
+                    duplicates += told.seen(op, agent.step - 1)
         transition = game.step(decision.action)
         observation = transition.observation
         if transition.done:

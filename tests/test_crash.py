@@ -14,12 +14,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from automem import trace
 from automem.records import StepRecord, Turn
 
 ROOT = Path(__file__).resolve().parent.parent
-KILLS = 20
-ASKED = ("eval", "crafter", "--model", "scripted", "--seeds", "301..304", "--steps", "400")
+LONG = ("eval", "crafter", "--model", "scripted", "--seeds", "301..304", "--steps", "400")
+WITH_HOOKS = (
+    "eval",
+    "crafter",
+    "--scaffold",
+    "crafter/v1",
+    "--model",
+    "scripted",
+    "--seeds",
+    "301..302",
+    "--steps",
+    "90",
+)
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
@@ -68,24 +81,27 @@ def memory(run: Path) -> dict[str, bytes]:
     return {str(p.relative_to(run)): p.read_bytes() for p in sorted(run.glob("episodes/*/*/memory/*"))}
 
 
-def test_killed_twenty_times_and_resumed_equals_never_killed(tmp_path: Path) -> None:
-    assert start(tmp_path, *ASKED, "--run", "whole").wait(600) == 0
+@pytest.mark.parametrize(("asked", "kills"), [(LONG, 20), (WITH_HOOKS, 4)], ids=["long", "with hooks"])
+def test_killed_again_and_again_and_resumed_equals_never_killed(
+    tmp_path: Path, asked: tuple[str, ...], kills: int
+) -> None:
+    assert start(tmp_path, *asked, "--run", "whole").wait(600) == 0
     total = written(tmp_path / "runs" / "whole")
     chosen = random.Random(0)
     run = tmp_path / "runs" / "killed"
     killed = 0
-    for kill in range(KILLS):
+    for kill in range(kills):
         before = written(run)
         # A moment of its own for each kill: while it starts, or after so many more bytes of trace.
-        wanted = chosen.randrange(0, 2 * total // KILLS) if kill % 5 else 0
-        process = start(tmp_path, *ASKED, "--run", "killed", "--resume")
+        wanted = chosen.randrange(0, 2 * total // kills) if kill % 5 else 0
+        process = start(tmp_path, *asked, "--run", "killed", "--resume")
         while process.poll() is None and written(run) - before <= wanted and not (wanted == 0 and run.exists()):
             time.sleep(0.005)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
         killed += process.wait() == -signal.SIGKILL
-    assert killed == KILLS, "the evaluation ended before it could be killed so often; give it more to do"
-    assert start(tmp_path, *ASKED, "--run", "killed", "--resume").wait(600) == 0
+    assert killed == kills, "the evaluation ended before it could be killed so often; give it more to do"
+    assert start(tmp_path, *asked, "--run", "killed", "--resume").wait(600) == 0
     assert summary(run) == summary(tmp_path / "runs" / "whole")
     assert played(run) == played(tmp_path / "runs" / "whole")
     assert memory(run) == memory(tmp_path / "runs" / "whole")
