@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,7 +81,7 @@ def make_child(ref: str, source: str) -> Child:
     target = Path("scaffolds") / game / version
     try:
         with _new_folder(target) as folder:
-            _write(folder, files)
+            scaffold.write_files(folder, files)
             made = scaffold.load(str(folder))
             if made.ref != ref or made.schema.scaffold.parent != identity:
                 raise UserError(f"{parent.folder / 'scaffold.toml'}: [scaffold] cannot be edited; write it as a table")
@@ -150,10 +150,3 @@ def _new_folder(target: Path) -> Iterator[Path]:
                 empty.rmdir()
         raise
     scratch.rmdir()
-
-
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    for path, data in files.items():
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)

@@ -76,10 +76,15 @@ class Scaffold:
 
     def save(self, folder: Path) -> None:
         """Write the files, byte for byte as they were loaded, to a new folder."""
-        for path, content in self.sources.items():
-            target = folder / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+        write_files(folder, self.sources)
+
+
+def write_files(folder: Path, sources: Mapping[str, bytes]) -> None:
+    """Write a scaffold's files, relative path -> bytes."""
+    for path, content in sources.items():
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
 
 
 def identity_of(sources: Mapping[str, bytes]) -> str:
