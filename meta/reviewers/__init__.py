@@ -1,0 +1,1 @@
+"""Reviewers, one file or folder each, behind `meta.reviewer.Reviewer`."""
