@@ -76,7 +76,7 @@ def make_child(ref: str, source: str) -> Child:
             # The changed files were never evaluated, and go back to what they were: they are nobody's parent.
             identity, restore = next(iter(evaluated)), lineage.how_to_restore(parent, changed)
     files = {path: data for path, data in parent.sources.items() if path != "notes.md"}
-    files["scaffold.toml"] = _renamed(parent, version, identity)
+    files["scaffold.toml"] = renamed(parent, version, identity)
     files["notes.md"] = NOTES.format(ref=ref, parent=parent.ref, identity=identity).encode()
     target = Path("scaffolds") / game / version
     try:
@@ -116,8 +116,14 @@ def _check_free(ref: str, game: str, version: str, found: list[runs.Run]) -> Non
         raise UserError(f"run {run} has played another {ref}, so the name is taken; choose another version")
 
 
-def _renamed(parent: Scaffold, version: str, identity: str) -> bytes:
-    """The parent's ``scaffold.toml`` with the child's identity; comments and layout stay."""
+def renamed(parent: Scaffold, version: str, identity: str) -> bytes:
+    """The parent's ``scaffold.toml`` for a child of another name; comments and layout stay. Raises `ScaffoldError`.
+
+    Args:
+        parent: the version whose files are taken.
+        version: the child's name.
+        identity: the identity of the child's parent, 64 hex digits.
+    """
     path = parent.folder / "scaffold.toml"
     # Decoded from bytes: text mode would turn CRLF into LF, and the whole file into a change.
     text = parent.sources["scaffold.toml"].decode("utf-8")

@@ -89,7 +89,7 @@ def plan(request: Request) -> Plan:
     """
     if request.resume and request.name is None:
         raise UserError("--resume needs the name of the run to go on with: add --run NAME (automem runs lists them)")
-    tasks = _tasks(request)
+    tasks = planned_tasks(request)
     needed = list(dict.fromkeys(games.game_of(planned.task) for planned in tasks))
     name = runs.valid_name(request.name or runs.new_name(request.target, request.model.name))
     chosen = _scaffolds(request, needed)
@@ -237,7 +237,8 @@ def _loaded(request: Request, ref: str) -> Scaffold:
     return lineage.resolve(ref)
 
 
-def _tasks(request: Request) -> tuple[PlannedTask, ...]:
+def planned_tasks(request: Request) -> tuple[PlannedTask, ...]:
+    """The tasks that a request asks for, with their seeds and limits. Raises errors for people."""
     entries = _entries(request.target)
     if request.steps is not None and request.steps < 1:
         raise UserError(f"--steps {request.steps}: an episode has at least one step")

@@ -11,24 +11,35 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from automem import episode
 from automem.episode import EpisodeError, EpisodeJob, EpisodeListener, EpisodeResult
 from automem.game_pool import GameFailed, GamePool
-from automem.models.protocol import Model, ModelError
+from automem.models.protocol import ContextTooLong, Model, ModelError
 from automem.prompts import TemplateProblem
 from automem.sandbox import Sandbox, SandboxConfig
 from automem.scaffold import Scaffold
 
+Fault = Literal["", "model", "game", "scaffold", "files"]
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a job ended: with a result, or with the reason why the episode is not finished."""
+    """How a job ended: with a result, or with the reason why the episode is not finished.
+
+    Attributes:
+        job: what was to be played.
+        result: None when the episode is not finished.
+        error: why not, for people; None when it is.
+        fault: where the error lies: "model" (it gave no reply), "game", "scaffold" (its prompts fail or do not fit
+            the model), "files" (what is stored cannot be gone on with); empty when there is none.
+    """
 
     job: EpisodeJob
     result: EpisodeResult | None
     error: str | None
+    fault: Fault = ""
 
 
 class Executor(Protocol):
@@ -70,16 +81,17 @@ class LocalExecutor:
         self._processes = processes
         self._listener = listener
         self._sandbox = Sandbox(sandbox or SandboxConfig())
+        self._places = asyncio.Semaphore(concurrency)
+        self._pool: GamePool | None = None
 
     async def run(self, jobs: Iterable[EpisodeJob]) -> AsyncGenerator[Outcome, None]:
-        """See `Executor.run`."""
-        pool = GamePool(self._processes)
+        """See `Executor.run`. The executor is closed when this ends."""
         waiting = iter(jobs)
         playing: set[asyncio.Task[Outcome]] = set()
         try:
             while True:
                 while len(playing) < self._concurrency and (job := next(waiting, None)) is not None:
-                    playing.add(asyncio.create_task(self._play(job, pool)))
+                    playing.add(asyncio.create_task(self.play(job)))
                 if not playing:
                     return
                 done, _ = await asyncio.wait(playing, return_when=asyncio.FIRST_COMPLETED)
@@ -91,12 +103,36 @@ class LocalExecutor:
             for task in playing:
                 task.cancel()
             await asyncio.gather(*playing, return_exceptions=True)
-            pool.close()
-            await self._sandbox.close()
+            await self.close()
+
+    async def play(self, job: EpisodeJob) -> Outcome:
+        """Play one job when there is room for it: all calls share the places of this executor."""
+        async with self._places:
+            return await self._play(job, self._open())
+
+    async def close(self) -> None:
+        """End the game processes and those of scaffold code. Safe to call twice."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+        await self._sandbox.close()
+
+    def _open(self) -> GamePool:
+        if self._pool is None:
+            self._pool = GamePool(self._processes)
+        return self._pool
 
     async def _play(self, job: EpisodeJob, pool: GamePool) -> Outcome:
         try:
             result = await episode.play(job, self._load(job.scaffold), self._model, pool, self._listener, self._sandbox)
         except (ModelError, GameFailed, TemplateProblem, EpisodeError) as error:
-            return Outcome(job, None, str(error))
+            return Outcome(job, None, str(error), _fault(error))
         return Outcome(job, result, None)
+
+
+def _fault(error: Exception) -> Fault:
+    if isinstance(error, ContextTooLong | TemplateProblem):
+        return "scaffold"
+    if isinstance(error, ModelError):
+        return "model"
+    return "game" if isinstance(error, GameFailed) else "files"

@@ -14,6 +14,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
@@ -148,24 +149,27 @@ class Run:
         except orjson.JSONDecodeError as error:
             raise UserError(f"{self.folder / SUMMARY}: not JSON ({error}); resume the run to write it again") from error
 
-    @contextlib.contextmanager
-    def exclusive(self) -> Iterator[None]:
+    def exclusive(self) -> AbstractContextManager[None]:
         """Hold the run against other processes. Raises `UserError` when one is playing it."""
-        try:
-            lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise UserError(f"{self.folder}: cannot be written: {error.strerror}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(lock)
-            raise UserError(
-                f"{self.folder}: another process is playing this run; wait for it, or stop it first"
-            ) from error
-        try:
-            yield
-        finally:
-            os.close(lock)
+        return exclusive(self.folder)
+
+
+@contextlib.contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Hold a folder of runs against other processes. Raises `UserError` when one is playing it."""
+    try:
+        lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(lock)
+        raise UserError(f"{folder}: another process is playing this run; wait for it, or stop it first") from error
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 def runs_folder() -> Path:
@@ -205,10 +209,16 @@ def free_folder(name: str) -> Path:
     return folder
 
 
-def create(config: RunConfig, scaffolds: Mapping[str, Scaffold]) -> Run:
-    """Write a new run folder. Raises `UserError` when the name is taken or the disk refuses."""
-    folder = free_folder(config.name)
-    scratch = folder.with_name(f".{config.name}.part-{os.getpid()}")
+def create(config: RunConfig, scaffolds: Mapping[str, Scaffold], folder: Path | None = None) -> Run:
+    """Write a new run folder. Raises `UserError` when the name is taken or the disk refuses.
+
+    Args:
+        config: all of ``run.toml``.
+        scaffolds: game -> scaffold, to be copied into it.
+        folder: where, when it is not to be a folder of `runs_folder` by the run's name.
+    """
+    folder = free_folder(config.name) if folder is None else folder
+    scratch = folder.with_name(f".{folder.name}.part-{os.getpid()}")
     try:
         scratch.mkdir(parents=True)
         for game, scaffold in scaffolds.items():
