@@ -12,8 +12,9 @@ from automem.scaffold import Scaffold
 from automem.trace import RunTrace
 from meta.gate import Look
 
-Outcome = Literal["accepted", "rejected", "inconclusive", "invalid", "failed"]
-"""How an attempt ended: the gate's three decisions; the checker refused it; reviewing or playing it failed."""
+Outcome = Literal["accepted", "rejected", "inconclusive", "invalid", "failed", "exhausted"]
+"""How an attempt ended: the gate's three decisions; the checker or the audit refused it; reviewing or playing it
+failed; the reviewer had nothing more to propose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Attempt:
         looks: the gate's judgements, one after each batch of seeds; empty when it was not played.
         alpha: the share of the loop's error budget that it was tested with.
         played: run folder of its episodes on gate seeds; None when it was not played.
+        shown: the gate seeds whose episodes a reviewer may read.
     """
 
     number: str
@@ -49,6 +51,7 @@ class Attempt:
     looks: tuple[Look, ...] = ()
     alpha: float = 0.0
     played: Path | None = None
+    shown: tuple[int, ...] = ()
 
     @property
     def candidate(self) -> Path:
@@ -60,8 +63,8 @@ class Attempt:
         return scaffold.load(str(self.candidate))
 
     def trace(self) -> RunTrace | None:
-        """How it was played; None when it was not."""
-        return None if self.played is None else RunTrace(self.played)
+        """How it was played, on the seeds that reviewers may read; None when it was not."""
+        return None if self.played is None else only(RunTrace(self.played), self.shown)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Evidence:
     Attributes:
         number: of the attempt to be made.
         parent: the version to improve.
-        run: its episodes on gate seeds, as far as they were played. Held-out seeds are never shown.
+        run: its episodes on those gate seeds that reviewers may read. Others, and held-out ones, are never shown.
         attempts: all earlier attempts of the loop, in order.
         before: the attempt that failed just before, when this one goes on from it; else None.
     """
@@ -86,3 +89,9 @@ class Evidence:
     def game(self) -> str:
         """The game that is played."""
         return self.parent.game
+
+
+def only(run: RunTrace, seeds: Sequence[int]) -> RunTrace:
+    """The run without the episodes of other seeds."""
+    run.episodes = tuple(episode for episode in run.episodes if episode.seed in seeds)
+    return run

@@ -1,0 +1,205 @@
+"""Loop 1 from a person's request to its result: everything is checked, then the model is reached, then it runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import games
+from automem import evaluate, lineage, runs, scaffold
+from automem.errors import UserError
+from automem.evaluate import Request
+from automem.executor import LocalExecutor
+from automem.models.protocol import Model
+from automem.runs import PlannedTask, PlayedModel, PlayedScaffold
+from automem.sandbox import SandboxConfig, choose_mode
+from automem.scaffold import Scaffold
+from games import suites
+from meta import gate, reviewers, storage
+from meta.arena import Arena
+from meta.episode_cache import EpisodeCache
+from meta.search import Search
+from meta.settings import (
+    GATE_SEEDS,
+    HELD_OUT_SEEDS,
+    GateSettings,
+    LoopBudget,
+    LoopConfig,
+    ReviewerSettings,
+    SearchSettings,
+)
+from meta.storage import LoopFolder
+from meta.watching import LoopWatcher
+
+HELD_OUT = 40
+"""Held-out seeds when nobody names any."""
+
+
+@dataclass(frozen=True)
+class LoopRequest:
+    """What a person asked for.
+
+    Attributes:
+        game: a game, a suite of one game, or a task.
+        model: the task model.
+        scaffold: what to begin with; the game's v0 when None.
+        gate_seeds, held_out: seed texts (`games.suites.parse_seeds`), or None for the usual ones.
+        steps: step limit instead of the suite's.
+        replicates: episodes of each task and seed.
+        name: the loop's name, or None for a new one.
+        resume: go on with the loop of this name.
+        gate, search, reviewer, budget, sandbox: see `meta.settings`.
+    """
+
+    game: str
+    model: PlayedModel
+    scaffold: str | None = None
+    gate_seeds: str | None = None
+    held_out: str | None = None
+    steps: int | None = None
+    replicates: int = 1
+    name: str | None = None
+    resume: bool = False
+    gate: GateSettings = field(default_factory=GateSettings)
+    search: SearchSettings = field(default_factory=SearchSettings)
+    reviewer: ReviewerSettings = field(default_factory=ReviewerSettings)
+    budget: LoopBudget = field(default_factory=LoopBudget)
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+
+
+@dataclass(frozen=True)
+class LoopPlan:
+    """A checked request: the loop's settings and the version that it begins with."""
+
+    config: LoopConfig
+    root: Scaffold
+
+
+def plan(request: LoopRequest) -> LoopPlan:
+    """Check everything that can be checked before anything starts or is reached. Raises errors for people."""
+    if request.resume and request.name is None:
+        raise UserError("--resume needs the name of the loop to go on with: add --run NAME")
+    tasks = _tasks(request)
+    game = games.game_of(tasks[0].task)
+    name = runs.valid_name(request.name or runs.new_name(f"loop1-{game}-{request.reviewer.kind}", request.model.name))
+    root = _root(request, name, game)
+    held_out = _seeds(request.held_out, HELD_OUT_SEEDS, HELD_OUT)
+    try:
+        config = LoopConfig(
+            name=name,
+            game=game,
+            created=runs.now(),
+            model=request.model,
+            root=PlayedScaffold(ref=root.ref, identity=root.identity, folder=f"root/{root.schema.scaffold.version}"),
+            tasks=tasks,
+            held_out=held_out,
+            replicates=request.replicates,
+            gate=request.gate,
+            search=request.search,
+            reviewer=request.reviewer,
+            budget=request.budget,
+            versions=runs.versions(),
+            sandbox=request.sandbox,
+        )
+    except ValueError as error:
+        raise UserError(_first(error)) from error
+    if root.game != game:
+        raise UserError(f"scaffold {root.ref} plays {root.game}, and {request.game} is {game}")
+    reviewers.check(request.reviewer)
+    choose_mode(request.sandbox)
+    planned = LoopPlan(config, root)
+    if request.resume:
+        _resumable(planned)
+    else:
+        lineage.check_unchanged(root)
+        runs.free_folder(name)
+    return planned
+
+
+def open_loop(planned: LoopPlan, resume: bool) -> LoopFolder:
+    """Create the loop, or with `resume` go on with the one that is there, if it is the same search."""
+    return _resumable(planned) if resume else storage.create(planned.config, planned.root)
+
+
+async def run(
+    planned: LoopPlan, resume: bool, model: Model, watcher: LoopWatcher, workers: int, unsafe: bool = False
+) -> tuple[LoopFolder, dict[str, Any]]:
+    """Reach the model and the reviewer, create or reopen the loop, run it to its end.
+
+    Nothing is written when one of them cannot be reached.
+
+    Args:
+        planned: what to do.
+        resume: go on with a loop that is there.
+        model: the task model.
+        watcher: is told what happens.
+        workers: episodes at once, all candidates together.
+        unsafe: run scaffold code even where nothing can contain it.
+    """
+    reviewer = reviewers.make(planned.config.reviewer)
+    try:
+        with watcher:
+            watcher.reaching(model.name)
+            await model.ready()
+            await reviewer.ready()
+            loop = open_loop(planned, resume)
+            with runs.exclusive(loop.folder):
+                watcher.opened(loop, loop.attempts())
+                arena = _arena(loop, model, watcher, workers, unsafe)
+                try:
+                    search = Search(loop, arena, reviewer, gate.make(loop.config.gate), watcher)
+                    return loop, await search.run()
+                finally:
+                    await arena.close()
+    finally:
+        await reviewer.close()
+        await model.close()
+
+
+def _arena(loop: LoopFolder, model: Model, watcher: LoopWatcher, workers: int, unsafe: bool) -> Arena:
+    load: Callable[[Path], Scaffold] = cache(lambda folder: scaffold.load(str(folder)))
+    sandbox = loop.config.sandbox.model_copy(update={"unsafe": unsafe})
+    processes = min(workers, os.cpu_count() or 1)
+    return Arena(loop, LocalExecutor(model, load, workers, processes, watcher, sandbox), EpisodeCache())
+
+
+def _tasks(request: LoopRequest) -> tuple[PlannedTask, ...]:
+    seeds = request.gate_seeds or f"{GATE_SEEDS}..{GATE_SEEDS + request.gate.most - 1}"
+    tasks = evaluate.planned_tasks(Request(request.game, request.model, seeds=seeds, steps=request.steps))
+    of = sorted({games.game_of(planned.task) for planned in tasks})
+    if len(of) > 1:
+        raise UserError(f"{request.game} plays {', '.join(of)}; a scaffold belongs to one game: name a game or a task")
+    return tuple(planned.model_copy(update={"seeds": planned.seeds[: request.gate.most]}) for planned in tasks)
+
+
+def _seeds(text: str | None, first: int, count: int) -> tuple[int, ...]:
+    return tuple(range(first, first + count)) if text is None else suites.parse_seeds(text)
+
+
+def _root(request: LoopRequest, name: str, game: str) -> Scaffold:
+    if request.resume and storage.exists(name):
+        return storage.load(name).root()
+    return lineage.resolve(request.scaffold or f"{game}/v0")
+
+
+def _resumable(planned: LoopPlan) -> LoopFolder:
+    """The loop of the plan's name, if it is the same search. Raises `UserError` with the differences."""
+    loop = storage.load(planned.config.name)
+    differences = loop.config.differences(planned.config)
+    if differences:
+        listed = "\n".join(f"  {line}" for line in differences)
+        raise UserError(
+            f"loop {planned.config.name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a new "
+            "--run name"
+        )
+    return loop
+
+
+def _first(error: ValueError) -> str:
+    """What pydantic says was wrong, without its frame."""
+    errors = getattr(error, "errors", None)
+    return str(errors()[0]["msg"]).removeprefix("Value error, ") if errors else str(error)

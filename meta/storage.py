@@ -1,0 +1,194 @@
+"""The folder of a loop, and what makes it resumable: each stage leaves a file when it is over, whole or not at all.
+
+::
+
+    runs/<loop>/
+      loop.toml                     everything that decides the loop (`meta.settings`)
+      root/<version>/               the scaffold that it began with
+      attempts/<number>/            number: revision.attempt.continuation
+        candidate/                  the files as the reviewer left them
+        revision.json               the review is over: what it says, what it took, the candidate's identity
+        attempt.json                the attempt is over: how it ended, and the gate's looks
+      evaluations/<identity>/       the episodes of a version, as runs: gate, gate-2, …, held-out
+      result.json                   the loop is over
+      loop.html                     the page about it
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+import tomli_w
+from pydantic import ValidationError
+
+from automem import runs, scaffold
+from automem.episode import write_json
+from automem.errors import UserError
+from automem.scaffold import Scaffold
+from meta.evidence import Attempt
+from meta.gate import Look
+from meta.reviewer import Spent
+from meta.settings import LoopConfig
+
+LOOP = "loop.toml"
+RESULT = "result.json"
+PAGE = "loop.html"
+REVISION = "revision.json"
+ATTEMPT = "attempt.json"
+
+
+class LoopFolder:
+    """A loop on disk.
+
+    Attributes:
+        folder: ``runs/<loop>``.
+        config: its settings.
+    """
+
+    def __init__(self, folder: Path, config: LoopConfig) -> None:
+        self.folder = folder
+        self.config = config
+
+    def root(self) -> Scaffold:
+        """The version that the loop began with. Raises `UserError` when it was changed since."""
+        return _unchanged(self.folder / self.config.root.folder, self.config.root.identity)
+
+    def attempt_folder(self, number: str) -> Path:
+        """Where an attempt is kept."""
+        return self.folder / "attempts" / number
+
+    def evaluation(self, identity: str) -> Path:
+        """Where the episodes of a version are kept."""
+        return self.folder / "evaluations" / identity[:16]
+
+    def attempts(self) -> list[Attempt]:
+        """The attempts that are over, in order."""
+        numbers = [path.parent.name for path in self.folder.glob(f"attempts/*/{ATTEMPT}")]
+        found = [self.attempt(number) for number in sorted(numbers, key=_order)]
+        return [attempt for attempt in found if attempt is not None]
+
+    def attempt(self, number: str) -> Attempt | None:
+        """An attempt that is over; None while it is not. Raises `UserError` when its file is damaged."""
+        data = read_json(self.attempt_folder(number) / ATTEMPT)
+        if data is None:
+            return None
+        played = data["played"]
+        return Attempt(
+            **{
+                **data,
+                "folder": self.attempt_folder(number),
+                "findings": tuple(data["findings"]),
+                "looks": tuple(Look(**look) for look in data["looks"]),
+                "played": None if played is None else self.folder / played,
+                "shown": tuple(data["shown"]),
+            }
+        )
+
+    def keep(self, attempt: Attempt) -> None:
+        """Write down that an attempt is over."""
+        played = None if attempt.played is None else str(attempt.played.relative_to(self.folder))
+        looks = [asdict(look) for look in attempt.looks]
+        data = {name: getattr(attempt, name) for name in Attempt.__dataclass_fields__ if name != "folder"}
+        write_json(attempt.folder / ATTEMPT, {**data, "played": played, "looks": looks})
+
+    def spent(self) -> Spent:
+        """What all reviews took so far, those that failed included."""
+        total = Spent()
+        for path in sorted(self.folder.glob(f"attempts/*/{REVISION}")):
+            data = read_json(path)
+            total += Spent(**data["spent"]) if data else Spent()
+        return total
+
+    def result(self) -> dict[str, Any] | None:
+        """What the loop came to; None while it is not over."""
+        return read_json(self.folder / RESULT)
+
+
+def create(config: LoopConfig, root: Scaffold) -> LoopFolder:
+    """Write a new loop's folder. Raises `UserError` when the name is taken or the disk refuses."""
+    folder = runs.free_folder(config.name)
+    scratch = folder.with_name(f".{config.name}.part-{os.getpid()}")
+    try:
+        scratch.mkdir(parents=True)
+        root.save(scratch / config.root.folder)
+        (scratch / LOOP).write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+        scratch.rename(folder)
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise UserError(f"{folder}: cannot create the loop: {error.strerror}") from error
+    return LoopFolder(folder, config)
+
+
+def exists(name: str) -> bool:
+    """Whether there is a loop of this name."""
+    return (runs.runs_folder() / name / LOOP).is_file()
+
+
+def load(name: str) -> LoopFolder:
+    """A loop by name, or by the path of its folder. Raises `UserError`."""
+    for folder in (runs.runs_folder() / name, Path(name)):
+        if (folder / LOOP).is_file():
+            return LoopFolder(folder, _config(folder / LOOP))
+    known = ", ".join(loop.config.name for loop in all_loops()[:8]) or "none yet"
+    raise UserError(f"no loop {name!r} in {runs.runs_folder()}/. The latest loops: {known}")
+
+
+def all_loops() -> list[LoopFolder]:
+    """All readable loops, the latest first."""
+    found = []
+    for path in runs.runs_folder().glob(f"*/{LOOP}"):
+        try:
+            found.append(LoopFolder(path.parent, _config(path)))
+        except UserError:
+            continue
+    return sorted(found, key=lambda loop: loop.config.created, reverse=True)
+
+
+def read_json(path: Path) -> Any:
+    """What a file of the loop holds; None when it is not there. Raises `UserError` when it is damaged."""
+    try:
+        return orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise UserError(f"{path}: cannot be read ({error}); remove it and resume the loop to make it again") from error
+
+
+def write_scaffold(folder: Path, sources: Mapping[str, bytes]) -> None:
+    """Put a scaffold's files where there may be others; the folder holds the old ones, the new ones or none."""
+    scratch = folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        scaffold.write_files(scratch, sources)
+        scratch.rename(folder)
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror}; free some space and resume") from error
+
+
+def _unchanged(folder: Path, identity: str) -> Scaffold:
+    found = scaffold.load(str(folder))
+    if found.identity != identity:
+        raise UserError(
+            f"{folder} was changed since the loop began (identity {found.identity[:12]}, expected {identity[:12]}); "
+            "restore it, or start a new loop"
+        )
+    return found
+
+
+def _order(number: str) -> tuple[int, ...]:
+    return tuple(int(part) if part.isdecimal() else 0 for part in number.split("."))
+
+
+def _config(path: Path) -> LoopConfig:
+    try:
+        return LoopConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise UserError(f"{path}: not a loop of this version of AutoMem: {error}") from error

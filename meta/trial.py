@@ -1,0 +1,261 @@
+"""One attempt from evidence to decision: review, check, play against the parent, judge.
+
+Each stage leaves its result in the attempt's folder, so that a loop that was killed goes on after the last
+one that was over. Whatever goes wrong in a stage costs this attempt, never the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from automem import check
+from automem.check import Report
+from automem.check.folder import contents
+from automem.episode import write_json
+from automem.errors import UserError
+from automem.scaffold import Scaffold, ScaffoldError
+from automem.trace import RunTrace
+from meta import audit, candidate, storage
+from meta.arena import Arena, CandidateFailed, Played
+from meta.evidence import Attempt, Evidence, Outcome, only
+from meta.gate import Gate, Look
+from meta.reviewer import Budget, Desk, NothingLeft, Reviewer, ReviewFailed, Revision, Spent
+from meta.storage import LoopFolder
+from meta.watching import LoopWatcher
+
+NOTES = """\
+# {ref}
+
+{description}
+
+Made from `{parent}` by {reviewer}, attempt {number} of {loop}.
+
+{analysis}
+"""
+"""What a candidate's ``notes.md`` says; what was measured is added when it is adopted."""
+
+
+class Trial:
+    """Makes attempts."""
+
+    def __init__(self, loop: LoopFolder, arena: Arena, reviewer: Reviewer, gate: Gate, watcher: LoopWatcher) -> None:
+        self._loop = loop
+        self._arena = arena
+        self._reviewer = reviewer
+        self._gate = gate
+        self._watcher = watcher
+
+    async def attempt(
+        self, number: str, parent: Scaffold, alpha: float, earlier: Sequence[Attempt], before: Attempt | None
+    ) -> Attempt:
+        """Make an attempt, or go on with it, or find that it is over.
+
+        Args:
+            number: ``revision.attempt.continuation``.
+            parent: what it is made from and held against.
+            alpha: its share of the error budget.
+            earlier: attempts that are over, for the reviewer and against repetition.
+            before: the attempt that it goes on from; None for a fresh one.
+
+        Raises `UserError` for what is no candidate's doing; the loop can be resumed then.
+        """
+        over = self._loop.attempt(number)
+        if over is not None:
+            return over
+        folder = self._loop.attempt_folder(number)
+        blank = Attempt(
+            number=number,
+            reviewer=self._reviewer.name,
+            parent=parent.identity,
+            identity="",
+            folder=folder,
+            description="",
+            analysis="",
+            outcome="failed",
+            why="",
+            alpha=alpha,
+            shown=self._shown(),
+        )
+        try:
+            ended = await self._made(blank, parent, earlier, before)
+        except UserError:
+            raise
+        except Exception as defect:  # a candidate must not end a search, whatever it holds
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "traceback.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            ended = replace(blank, why=f"{type(defect).__name__}: {defect} (traceback.txt in its folder says where)")
+        self._loop.keep(ended)
+        self._watcher.ended(ended)
+        return ended
+
+    async def _made(
+        self, blank: Attempt, parent: Scaffold, earlier: Sequence[Attempt], before: Attempt | None
+    ) -> Attempt:
+        shown = self._shown()
+        self._watcher.playing(blank.number, parent, len(shown))
+        await self._play_parent(parent, shown)
+        try:
+            revision, identity = await self._reviewed(blank, parent, earlier, before)
+        except ReviewFailed as failed:
+            outcome: Outcome = "exhausted" if isinstance(failed, NothingLeft) else "failed"
+            return replace(blank, outcome=outcome, why=str(failed))
+        told = replace(blank, identity=identity, description=revision.description, analysis=revision.analysis)
+        self._watcher.doing(blank.number, "checking")
+        report = await self._check(blank.folder / "candidate")
+        told = replace(told, findings=lines(report))
+        if not report.ok:
+            why = f"the checker found {len(report.errors)} error(s): {report.errors[0].message}"
+            return replace(told, outcome="invalid", why=why)
+        try:
+            made = told.scaffold()
+        except ScaffoldError as error:
+            return replace(told, outcome="invalid", why=str(error))
+        version = candidate.version_name(self._loop.config.name, blank.number)
+        problem = candidate.problem(made, parent, version, earlier)
+        if not problem and made.identity != identity:
+            problem = "its files were changed after the review was over"
+        if problem:
+            return replace(told, outcome="invalid", why=problem)
+        return await self._judged(told, made, parent)
+
+    async def _reviewed(
+        self, blank: Attempt, parent: Scaffold, earlier: Sequence[Attempt], before: Attempt | None
+    ) -> tuple[Revision, str]:
+        """The revision and the identity of the files that it left. Raises `ReviewFailed`."""
+        marker = blank.folder / storage.REVISION
+        kept = storage.read_json(marker)
+        if kept is None:
+            kept = await self._review(blank, parent, earlier, before)
+            write_json(marker, kept)
+            self._watcher.reviewed(blank.number, kept["description"] or kept["failed"], Spent(**kept["spent"]))
+        if kept["failed"]:
+            raise (NothingLeft if kept["nothing_left"] else ReviewFailed)(kept["failed"])
+        return Revision(kept["description"], kept["analysis"], Spent(**kept["spent"])), kept["identity"]
+
+    async def _review(
+        self, blank: Attempt, parent: Scaffold, earlier: Sequence[Attempt], before: Attempt | None
+    ) -> dict:
+        place = blank.folder / "candidate"
+        version = candidate.version_name(self._loop.config.name, blank.number)
+        start = _start(parent, before)
+        storage.write_scaffold(place, candidate.sources(parent, start, version))
+        run = only(RunTrace(self._arena.run(parent)), self._shown())
+        evidence = Evidence(blank.number, parent, run, tuple(earlier), before)
+        desk = Desk(
+            blank.folder,
+            place,
+            lambda: self._check(place),
+            _budget(self._loop),
+            lambda text: self._watcher.doing(blank.number, text),
+        )
+        self._watcher.doing(blank.number, "reviewing")
+        try:
+            revision = await self._reviewer.revise(evidence, desk)
+        except ReviewFailed as failed:
+            nothing = isinstance(failed, NothingLeft)
+            return _kept(Revision("", "", failed.spent), "", str(failed), nothing)
+        self._write_notes(blank, parent, revision, place)
+        return _kept(revision, contents(place).identity or "", "", False)
+
+    def _write_notes(self, blank: Attempt, parent: Scaffold, revision: Revision, place: Path) -> None:
+        notes = NOTES.format(
+            ref=f"{parent.game}/{candidate.version_name(self._loop.config.name, blank.number)}",
+            description=revision.description,
+            parent=parent.identity,
+            reviewer=self._reviewer.name,
+            number=blank.number,
+            loop=self._loop.config.name,
+            analysis=revision.analysis,
+        )
+        path = place / "notes.md"
+        if path.is_symlink() or path.is_dir():
+            return  # the checker says what is wrong with it
+        path.write_text(notes, encoding="utf-8", errors="replace")
+
+    async def _judged(self, told: Attempt, made: Scaffold, parent: Scaffold) -> Attempt:
+        """Play batch after batch until the gate decides."""
+        told = replace(told, played=self._arena.run(made).folder)
+        seeds = self._loop.config.gate_seeds
+        looks: list[Look] = []
+        try:
+            for end in range(self._gate.batch, self._gate.most + self._gate.batch, self._gate.batch):
+                batch = seeds[: min(end, self._gate.most)]
+                self._watcher.playing(told.number, made, len(batch))
+                before, after = await self._pairs(parent, made, batch)
+                broken = audit.violation(after.results, before.results)
+                if broken:
+                    return replace(told, outcome="invalid", why=broken, looks=tuple(looks))
+                differences = [after.progression[seed] - before.progression[seed] for seed in batch]
+                look = self._gate.judge(differences, told.alpha)
+                looks.append(look)
+                self._watcher.looked(told.number, look)
+                if look.decision != "continue":
+                    return replace(told, outcome=look.decision, why=look.why, looks=tuple(looks))
+            raise AssertionError("a gate decides when all seeds are played")
+        except CandidateFailed as failed:
+            return replace(told, why=str(failed), looks=tuple(looks))
+        finally:
+            self._arena.summarise(made)
+            self._arena.summarise(parent)
+
+    async def _pairs(self, parent: Scaffold, made: Scaffold, seeds: Sequence[int]) -> tuple[Played, Played]:
+        """Both versions on the same seeds, played side by side."""
+        try:
+            async with asyncio.TaskGroup() as both:
+                before = both.create_task(self._play_parent(parent, seeds))
+                after = both.create_task(self._arena.play(made, seeds))
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from None
+        return before.result(), after.result()
+
+    async def _play_parent(self, parent: Scaffold, seeds: Sequence[int]) -> Played:
+        """Play what the candidate is held against. Whatever fails there is not the candidate's fault."""
+        try:
+            return await self._arena.play(parent, seeds)
+        except CandidateFailed as failed:
+            raise UserError(f"{parent.ref}, the parent, cannot be played: {failed}") from failed
+
+    async def _check(self, place: Path) -> Report:
+        return await asyncio.to_thread(check.check, str(place), unsafe=self._loop.config.sandbox.unsafe)
+
+    def _shown(self) -> tuple[int, ...]:
+        return self._loop.config.gate_seeds[: self._loop.config.search.shown]
+
+
+def lines(report: Report) -> tuple[str, ...]:
+    """What a check found, a line each."""
+    return tuple(
+        f"{finding.severity}: {finding.file or '.'}{f':{finding.line}' if finding.line else ''}: {finding.message}; "
+        f"{finding.do}"
+        for finding in report.findings
+    )
+
+
+def _start(parent: Scaffold, before: Attempt | None) -> Scaffold:
+    """What the candidate's files begin as: those of the attempt that is gone on from, if they can be read."""
+    if before is not None and before.identity:
+        try:
+            return before.scaffold()
+        except (ScaffoldError, OSError):
+            pass
+    return parent
+
+
+def _budget(loop: LoopFolder) -> Budget:
+    settings = loop.config.reviewer
+    return Budget(settings.turns, settings.tokens, settings.usd, settings.minutes)
+
+
+def _kept(revision: Revision, identity: str, failed: str, nothing_left: bool) -> dict:
+    return {
+        "description": revision.description,
+        "analysis": revision.analysis,
+        "spent": asdict(revision.spent),
+        "identity": identity,
+        "failed": failed,
+        "nothing_left": nothing_left,
+    }
