@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from automem.records import Executed
 
-# Both begin with a set of letters, for which the engine scans fast; that no word goes on there comes after it.
+# Begins with a set of letters, which is found fast; that a word begins there is looked at after that.
 _STEP = re.compile(
     r"[sStT\u017f](?<!\w.)(?:(?:(?<=[sS\u017f])[tT][eE][pP]|(?<=[tT])[uU][rR][nN])[sS\u017f]? ?[:#=]? ?\d+\b"
     r"|(?<=[tT]): ?\d+\b)"

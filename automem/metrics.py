@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from itertools import islice
+from typing import Any
 
-from automem.duplicates import Duplicates
+from automem.duplicates import Change, Duplicates, forgotten, written
 from automem.records import Executed, StepRecord, Turn
 
 WRITES = frozenset({"APPEND", "WRITE", "UPSERT", "UPSERT_MAP"})
@@ -108,19 +109,40 @@ class Counts:
 
 
 class Behaviour:
-    """Counts the steps of one episode, told of them in order."""
+    """Counts the steps of one episode, told of them in order.
+
+    Attributes:
+        counts: the sums.
+        changes: how many steps had been counted before, and the change, for every write and removal since this list
+            was last emptied. With `state`, they say all that is needed to go on counting somewhere else.
+    """
 
     def __init__(self) -> None:
         self.counts = Counts()
+        self.changes: list[tuple[int, Change]] = []
         self._duplicates = Duplicates()
         self._states: deque[str] = deque(maxlen=RECENT)
         self._shown = ("", "")
-        self._entries: dict[str, set[str]] = {}
+        self._entries: dict[str, set[int]] = {}
+
+    def state(self) -> dict[str, Any]:
+        """The counts, and what else there is but for the changes, as plain values. Does not grow with the episode."""
+        return {"counts": self.counts.as_dict(), "recent": list(self._states)}
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any], changes: Iterable[Change]) -> Behaviour:
+        """As it was, from its state and all changes until then. Raises KeyError or TypeError."""
+        behaviour = cls()
+        behaviour.counts = counts_from(state["counts"])
+        behaviour._states.extend(state["recent"])
+        for change in changes:
+            behaviour._duplicates.take(change)
+            behaviour._enter(change)
+        return behaviour
 
     def add(self, record: StepRecord, next_observation: str) -> None:
         """Count one step; `next_observation` is what its action led to."""
         counts = self.counts
-        counts.steps += 1
         self._moved(record.observation, next_observation)
         counts.invalid += record.invalid
         counts.fallback += record.fallback
@@ -134,11 +156,12 @@ class Behaviour:
             counts.hook_errors += event.kind in ("error", "lost", "off")
             counts.repaired += event.kind == "repaired"
             counts.doubted += event.kind == "again"
+        counts.steps += 1
 
     def _moved(self, before: str, after: str) -> None:
         shown, without_clock = self._shown
-        now = without_clock if before == shown else _CLOCK.sub("", before)
-        then = _CLOCK.sub("", after)
+        now = without_clock if before == shown else _timeless(before)
+        then = _timeless(after)
         self._shown = (after, then)
         if now == then:
             self.counts.stuck += 1
@@ -168,16 +191,14 @@ class Behaviour:
         counts.added_bytes += op.added
         if op.by:
             if op.name in ("DELETE", "WRITE"):
-                self._duplicates.forget(op, step)
-                self._forget(op)
+                self._take(forgotten(op, step))
             return
         counts.truncated_reads += op.truncated
         if op.name in WRITES:
             self._add_write(op, step)
         elif op.name == "DELETE":
             counts.deleted_entries += 1
-            self._duplicates.forget(op, step)
-            self._forget(op)
+            self._take(forgotten(op, step))
         elif op.name in SEARCHES:
             counts.searches += 1
             counts.empty_searches += op.found == 0
@@ -185,22 +206,36 @@ class Behaviour:
     def _add_write(self, op: Executed, step: int) -> None:
         counts = self.counts
         counts.writes += 1
-        counts.duplicate_writes += self._duplicates.seen(op, step)
         counts.written_chars += len(op.args[-1])
-        keys = self._entries.setdefault(op.file, set())
-        key = op.args[-2] if op.name.startswith("UPSERT") else ""
-        known = key in keys if key else op.name == "WRITE" and bool(keys)
+        duplicate, known = self._take(written(op, step))
+        counts.duplicate_writes += duplicate or op.duplicate
         counts.updated_entries += known
         counts.added_entries += not known
-        if op.name == "WRITE":
+
+    def _take(self, change: Change) -> tuple[bool, bool]:
+        """Remember a change. Whether it is a duplicate, and whether the entry was there before."""
+        self.changes.append((self.counts.steps, change))
+        return self._duplicates.take(change), self._enter(change)
+
+    def _enter(self, change: Change) -> bool:
+        """Remember which entries there are now. Whether the changed one was there before."""
+        kind, file, key, _ = change
+        if kind == "FORGET":
+            self._entries.pop(file, None)
+            return False
+        if kind == "DELETE":
+            self._entries.get(file, set()).discard(key)
+            return False
+        keys = self._entries.setdefault(file, set())
+        known = key in keys if key else kind == "WRITE" and bool(keys)
+        if kind == "WRITE":
             keys.clear()
         keys.add(key)
+        return known
 
-    def _forget(self, op: Executed) -> None:
-        if op.name == "DELETE" and len(op.args) == 2:
-            self._entries.get(op.file, set()).discard(op.args[1])
-        else:
-            self._entries.pop(op.file, None)
+
+def _timeless(observation: str) -> str:
+    return _CLOCK.sub("", observation) if "T:" in observation else observation
 
 
 def counts_from(data: Mapping) -> Counts:
