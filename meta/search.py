@@ -17,7 +17,7 @@ from automem.episode import write_json
 from automem.scaffold import Scaffold
 from meta import parents, storage
 from meta.arena import Arena
-from meta.evidence import Attempt
+from meta.evidence import Attempt, Outcome
 from meta.gate import Gate
 from meta.gate.errors import ErrorBudget
 from meta.parents import Accepted
@@ -38,7 +38,8 @@ class Search:
         self._watcher = watcher
         self._trial = Trial(loop, arena, reviewer, gate, watcher)
         self._settings = loop.config.search
-        self._errors = ErrorBudget(loop.config.gate.error, self._settings.candidates)
+        slots = self._settings.attempts * (1 + self._settings.continuations)
+        self._errors = ErrorBudget(loop.config.gate.error, self._settings.iterations, slots)
         self._began = time.monotonic()
 
     async def run(self) -> dict[str, Any]:
@@ -69,7 +70,7 @@ class Search:
     async def _revision(self, number: int, parent: Scaffold, before: Sequence[Sequence[Attempt]]) -> list[Attempt]:
         """All attempts at a revision, in order: side by side as far as the settings say, until one is accepted."""
         earlier = [attempt for attempts in before for attempt in attempts]
-        alpha = self._errors.alpha([[attempt.outcome for attempt in attempts] for attempts in before], self._slots)
+        alpha = self._errors.alpha_of(number, [_judged(attempts) for attempts in before])
         self._watcher.began(number, parent, alpha)
         made: list[Attempt] = []
         for first in range(1, self._settings.attempts + 1, self._settings.side_by_side):
@@ -90,11 +91,6 @@ class Search:
             if attempt.outcome in ("accepted", "exhausted"):
                 break
         return made
-
-    @property
-    def _slots(self) -> int:
-        """Candidates that one revision can bring before the gate."""
-        return self._settings.attempts * (1 + self._settings.continuations)
 
     def _out_of_budget(self) -> str:
         """Why no further revision is begun; empty when one is."""
@@ -150,6 +146,11 @@ async def _all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     except BaseExceptionGroup as several:
         raise several.exceptions[0] from None
     return [task.result() for task in tasks]
+
+
+def _judged(attempts: Sequence[Attempt]) -> list[Outcome]:
+    """How the candidates that came before the gate ended; one that was stopped after a look had its chance, too."""
+    return ["accepted" if a.outcome == "accepted" else "rejected" for a in attempts if a.looks]
 
 
 def _better(accepted: Sequence[Attempt]) -> Attempt | None:

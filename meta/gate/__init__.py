@@ -6,52 +6,25 @@ file and a line in `GATES`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal, Protocol
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-Decision = Literal["continue", "accepted", "rejected", "inconclusive"]
+from meta.gate.look import Decision, Gate, Look
+from meta.gate.paper import Paper
+from meta.gate.sequential import Sequential
 
+if TYPE_CHECKING:
+    from meta.settings import GateSettings
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """One judgement of a gate.
+__all__ = ["GATES", "Decision", "Gate", "Look", "Paper", "Sequential", "make"]
 
-    Attributes:
-        seeds: how many have been played by both versions.
-        mean: of the paired differences in progression, candidate minus parent, in [-1, 1].
-        lower, upper: confidence bounds of the true mean, valid at every look at once; None where the gate has none.
-        decision: what follows; "continue": play more seeds.
-        why: in a sentence, for people.
-    """
-
-    seeds: int
-    mean: float
-    lower: float | None
-    upper: float | None
-    decision: Decision
-    why: str
+GATES: dict[str, Callable[[GateSettings], Gate]] = {
+    "sequential": lambda settings: Sequential(settings.batch, settings.most, settings.smallest_gain),
+    "paper": lambda settings: Paper(settings.most),
+}
+"""By the names that settings call them."""
 
 
-class Gate(Protocol):
-    """Decides whether a candidate is better than its parent.
-
-    Attributes:
-        batch: seeds that are played between two looks.
-        most: seeds that are played at most.
-    """
-
-    batch: int
-    most: int
-
-    def judge(self, differences: Sequence[float], alpha: float) -> Look:
-        """Judge by what has been played so far.
-
-        Args:
-            differences: one for each seed, in the order in which they were played: the candidate's progression minus
-                the parent's, averaged over the tasks and replicates of the seed; each in [-1, 1].
-            alpha: the chance of accepting a candidate that is no better, at all looks together.
-
-        Returns: the look; never "continue" when there are `most` differences.
-        """
-        ...
+def make(settings: GateSettings) -> Gate:
+    """The gate that settings ask for. Raises `UserError` when they do not fit each other."""
+    return GATES[settings.kind](settings)

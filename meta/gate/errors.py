@@ -1,0 +1,54 @@
+"""The error budget of a loop: how it is shared among all candidates that may be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ErrorBudget:
+    """Bounds the chance that a loop accepts any candidate that is no better than its parent.
+
+    At the beginning of a revision what is left is divided evenly by the candidates that may still come, and each of
+    the revision's candidates is tested with one such share. When the revision is over, the shares of those that
+    were judged and not accepted are spent. All others return: of candidates that the checker refused, of those that
+    were not made because another was accepted, and of the accepted one.
+
+    Why `total` holds. Take the candidates that are no better, up to the first of them that is accepted. Each keeps
+    the share it was tested with; what returns was held by no one, or by a candidate that is better, whose acceptance
+    is no error. So their shares never sum to more than `total`, and neither do their chances of being accepted.
+    This is the fallback procedure (Wiens 2003; Wiens and Dmitrienko 2005), which holds whichever of the candidates are
+    better, with the order of the tests left to the loop (Tian and Ramdas 2021, Online control of the familywise error
+    rate). Where nothing is better, shares do not depend on how anything played until it is too late; so then
+    chances add up also when all candidates are held against the same episodes of one parent.
+
+    Attributes:
+        total: the chance, for the whole loop.
+        candidates: that the loop may bring before the gate.
+    """
+
+    total: float
+    candidates: int
+
+    def alpha(self, past: Sequence[Sequence[str]], slots: int) -> float:
+        """The share of each candidate of the next revision.
+
+        A pure function of what happened, so a loop that goes on after a kill tests with the same shares.
+
+        Args:
+            past: for each revision so far, the outcomes of those candidates that the gate has looked at, however
+                they ended (`meta.evidence.Outcome`): who was looked at could have been accepted.
+            slots: candidates that one revision may bring before the gate.
+
+        Raises ValueError when more revisions or candidates are named than the loop may have.
+        """
+        left, remaining = self.candidates, self.total
+        for outcomes in past:
+            share = remaining / left
+            spent = sum(outcome != "accepted" for outcome in outcomes)
+            left -= slots
+            if spent > slots or left < slots:
+                raise ValueError(f"{len(past)} revisions of {slots} candidates, of {self.candidates} in all: {past}")
+            remaining -= spent * share
+        return remaining / left
