@@ -25,30 +25,34 @@ class ErrorBudget:
 
     Attributes:
         total: the chance, for the whole loop.
-        candidates: that the loop may bring before the gate.
+        revisions: that the loop makes at most.
+        candidates: that one revision may bring before the gate, continuations counted.
     """
 
-    total: float
-    candidates: int
+    total: float = 0.05
+    revisions: int = 6
+    candidates: int = 6
 
-    def alpha(self, past: Sequence[Sequence[str]], slots: int) -> float:
-        """The share of each candidate of the next revision.
+    def alpha_of(self, revision: int, past: Sequence[Sequence[str]]) -> float:
+        """The share of each candidate of a revision.
 
         A pure function of what happened, so a loop that goes on after a kill tests with the same shares.
 
         Args:
-            past: for each revision so far, the outcomes of those candidates that the gate has looked at, however
-                they ended (`meta.evidence.Outcome`): who was looked at could have been accepted.
-            slots: candidates that one revision may bring before the gate.
+            revision: from 1.
+            past: for each earlier revision, the outcomes (`meta.evidence.Outcome`) of those candidates that the gate
+                has looked at, however they ended: who was looked at could have been accepted.
 
-        Raises ValueError when more revisions or candidates are named than the loop may have.
+        Raises ValueError when `revision` or `past` does not fit the loop.
         """
-        left, remaining = self.candidates, self.total
-        for outcomes in past:
-            share = remaining / left
-            spent = sum(outcome != "accepted" for outcome in outcomes)
-            left -= slots
-            if spent > slots or left < slots:
-                raise ValueError(f"{len(past)} revisions of {slots} candidates, of {self.candidates} in all: {past}")
-            remaining -= spent * share
-        return remaining / left
+        if not 1 <= revision <= self.revisions or len(past) != revision - 1:
+            raise ValueError(f"revision {revision} of {self.revisions}, after outcomes of {len(past)}")
+        remaining = self.total
+        for number, outcomes in enumerate(past, start=1):
+            if len(outcomes) > self.candidates:
+                raise ValueError(f"revision {number} has {len(outcomes)} candidates; {self.candidates} may be judged")
+            remaining -= sum(outcome != "accepted" for outcome in outcomes) * self._share(remaining, number)
+        return self._share(remaining, revision)
+
+    def _share(self, remaining: float, revision: int) -> float:
+        return remaining / ((self.revisions - revision + 1) * self.candidates)
