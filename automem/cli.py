@@ -9,23 +9,34 @@ import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
 
 import games
+from automem.cli_loop1 import loop1
+from automem.cli_options import (
+    ApiBase,
+    MaxTokens,
+    ModelName,
+    Resume,
+    RunName,
+    ScaffoldName,
+    Steps,
+    Temperature,
+    UnsafeHooks,
+    played_model,
+    sandbox_limits,
+)
 from automem.cli_report import report
 from automem.cli_scaffold import scaffold_app
 from automem.cli_trace import trace_app
-from automem.completion import complete_run, complete_scaffold, complete_task
+from automem.completion import complete_run, complete_task
 from automem.errors import UserError
 from games import suites
 
 if TYPE_CHECKING:
     from automem.evaluate import Request, Watcher
-    from automem.runs import PlayedModel
-    from automem.sandbox.limits import SandboxConfig
 
 app = typer.Typer(
     name="automem",
@@ -41,6 +52,10 @@ app.add_typer(games_app, name="games")
 app.add_typer(scaffold_app, name="scaffold")
 app.add_typer(trace_app, name="trace")
 app.command(epilog="Example: [bold]automem report first second --out report.html[/bold]", no_args_is_help=True)(report)
+app.command(
+    epilog="Example: [bold]automem loop1 crafter --model scripted --reviewer rules --steps 1000[/bold]",
+    no_args_is_help=True,
+)(loop1)
 
 console = Console()
 errors = Console(stderr=True)
@@ -56,41 +71,6 @@ EXIT_STOPPED = 130
 def complete_target(incomplete: str) -> list[str]:
     """Suites and tasks for shell completion."""
     return [name for name in suites.names() if name.startswith(incomplete.lower())] + complete_task(incomplete)
-
-
-ScaffoldName = Annotated[
-    str | None,
-    typer.Option(
-        "--scaffold",
-        help="game/version, a folder, runs/NAME, or 8 or more digits of an identity; each game's v0 when not given.",
-        autocompletion=complete_scaffold,
-    ),
-]
-ModelName = Annotated[
-    str, typer.Option("--model", help="scripted, smollm2, or provider/model as LiteLLM names it.", show_default=True)
-]
-ApiBase = Annotated[
-    str,
-    typer.Option(
-        "--api-base",
-        envvar="AUTOMEM_API_BASE",
-        help="URL of an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.",
-    ),
-]
-Temperature = Annotated[float, typer.Option("--temperature", min=0.0, max=2.0, help="0 is greedy.")]
-MaxTokens = Annotated[int, typer.Option("--max-tokens", min=0, help="Tokens of one reply; 0: the model's own default.")]
-Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode at most, instead of the suite's.")]
-RunName = Annotated[str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)]
-
-
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run of this name.")]
-UnsafeHooks = Annotated[
-    bool,
-    typer.Option(
-        "--unsafe-hooks",
-        help="Run a scaffold's code even where nothing can contain it. It can then read and send what you can.",
-    ),
-]
 
 
 @app.command(
@@ -118,13 +98,13 @@ def play(
 
     request = Request(
         target=games.canonical(task),
-        model=_model(model, api_base, temperature, max_tokens),
+        model=played_model(model, api_base, temperature, max_tokens),
         scaffold=scaffold,
         seeds=str(seed),
         steps=steps,
         name=run,
         resume=resume,
-        sandbox=_sandbox(unsafe_hooks),
+        sandbox=sandbox_limits(unsafe_hooks),
     )
     view = Watch(console, delay) if watch and console.is_terminal else StepLines(console)
     _evaluate(request, view, workers=1)
@@ -160,14 +140,14 @@ def evaluate_(
 
     request = Request(
         target=target,
-        model=_model(model, api_base, temperature, max_tokens),
+        model=played_model(model, api_base, temperature, max_tokens),
         scaffold=scaffold,
         seeds=seeds,
         episodes=episodes,
         steps=steps,
         name=run,
         resume=resume,
-        sandbox=_sandbox(unsafe_hooks),
+        sandbox=sandbox_limits(unsafe_hooks),
     )
     _evaluate(request, Progress(console), workers=workers)
 
@@ -265,41 +245,6 @@ def games_fetch(
         bar = shown.add_task("fetching", total=None)
         destination = boxoban.fetch(folder, lambda got, of: shown.update(bar, completed=got, total=of or None))
     console.print(f"official Boxoban levels are in {destination}")
-
-
-def _model(name: str, api_base: str, temperature: float, max_tokens: int) -> PlayedModel:
-    """The model that was asked for, its name and address checked without reaching it."""
-    from automem.models import registry
-    from automem.runs import PlayedModel
-
-    registry.check(name)
-    if name in registry.OURS:
-        api_base = ""  # they have no address; one in the environment is meant for other models
-    _check_address(api_base)
-    return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
-
-
-def _sandbox(unsafe_hooks: bool) -> SandboxConfig:
-    """The limits of scaffold code that the configuration file sets."""
-    from automem import config
-
-    sandbox = config.load().sandbox
-    return sandbox.model_copy(update={"unsafe": True}) if unsafe_hooks else sandbox
-
-
-def _check_address(api_base: str) -> None:
-    if not api_base:
-        return
-    try:
-        address = urlsplit(api_base)
-        good = address.scheme in ("http", "https") and bool(address.hostname) and (address.port or 1) > 0
-    except ValueError:
-        good = False
-    if not good or any(c.isspace() for c in api_base):
-        raise UserError("--api-base: write a URL such as http://127.0.0.1:8000/v1")
-    if address.username or address.password or address.query:
-        # The address is stored with the run.
-        raise UserError("--api-base: leave keys and passwords out of the URL; LiteLLM reads keys from the environment")
 
 
 def _evaluate(request: Request, view: Watcher, workers: int) -> None:

@@ -197,6 +197,16 @@ def check(
         raise typer.Exit(EXIT_ERRORS)
 
 
+@scaffold_app.command("adopt", epilog="Example: [bold]automem scaffold adopt my-loop[/bold]", no_args_is_help=True)
+def adopt(run: Annotated[str, typer.Argument(metavar="RUN", help="A loop, by name or folder.")]) -> None:
+    """Take the best version that a loop found into scaffolds/, with the versions between it and where it began."""
+    from meta import storage
+    from meta.adopt import adopt as take
+
+    for folder in take(storage.load(run)):
+        console.print(f"{folder}", markup=False, highlight=False, soft_wrap=True)
+
+
 def _warn(unreadable: Iterable[Path]) -> None:
     """Name each ``run.toml`` that cannot be read."""
     from automem import lineage, scaffold_views

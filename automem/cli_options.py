@@ -1,0 +1,84 @@
+"""Options that several commands share, and what is made of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from automem.completion import complete_run, complete_scaffold
+from automem.errors import UserError
+
+if TYPE_CHECKING:
+    from automem.runs import PlayedModel
+    from automem.sandbox.limits import SandboxConfig
+
+ScaffoldName = Annotated[
+    str | None,
+    typer.Option(
+        "--scaffold",
+        help="game/version, a folder, runs/NAME, or 8 or more digits of an identity; each game's v0 when not given.",
+        autocompletion=complete_scaffold,
+    ),
+]
+ModelName = Annotated[
+    str, typer.Option("--model", help="scripted, smollm2, or provider/model as LiteLLM names it.", show_default=True)
+]
+ApiBase = Annotated[
+    str,
+    typer.Option(
+        "--api-base",
+        envvar="AUTOMEM_API_BASE",
+        help="URL of an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1.",
+    ),
+]
+Temperature = Annotated[float, typer.Option("--temperature", min=0.0, max=2.0, help="0 is greedy.")]
+MaxTokens = Annotated[int, typer.Option("--max-tokens", min=0, help="Tokens of one reply; 0: the model's own default.")]
+Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode at most, instead of the suite's.")]
+RunName = Annotated[str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)]
+
+
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run of this name.")]
+UnsafeHooks = Annotated[
+    bool,
+    typer.Option(
+        "--unsafe-hooks",
+        help="Run a scaffold's code even where nothing can contain it. It can then read and send what you can.",
+    ),
+]
+
+
+def played_model(name: str, api_base: str, temperature: float, max_tokens: int) -> PlayedModel:
+    """The model that was asked for, its name and address checked without reaching it."""
+    from automem.models import registry
+    from automem.runs import PlayedModel
+
+    registry.check(name)
+    if name in registry.OURS:
+        api_base = ""  # they have no address; one in the environment is meant for other models
+    _check_address(api_base)
+    return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
+
+
+def sandbox_limits(unsafe_hooks: bool) -> SandboxConfig:
+    """The limits of scaffold code that the configuration file sets."""
+    from automem import config
+
+    sandbox = config.load().sandbox
+    return sandbox.model_copy(update={"unsafe": True}) if unsafe_hooks else sandbox
+
+
+def _check_address(api_base: str) -> None:
+    if not api_base:
+        return
+    try:
+        address = urlsplit(api_base)
+        good = address.scheme in ("http", "https") and bool(address.hostname) and (address.port or 1) > 0
+    except ValueError:
+        good = False
+    if not good or any(c.isspace() for c in api_base):
+        raise UserError("--api-base: write a URL such as http://127.0.0.1:8000/v1")
+    if address.username or address.password or address.query:
+        # The address is stored with the run.
+        raise UserError("--api-base: leave keys and passwords out of the URL; LiteLLM reads keys from the environment")
