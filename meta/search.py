@@ -38,7 +38,8 @@ class Search:
         self._watcher = watcher
         self._trial = Trial(loop, arena, reviewer, gate, watcher)
         self._settings = loop.config.search
-        self._errors = ErrorBudget(loop.config.gate.error, self._settings.candidates)
+        slots = self._settings.attempts * (1 + self._settings.continuations)
+        self._errors = ErrorBudget(loop.config.gate.error, self._settings.iterations, slots)
         self._began = time.monotonic()
 
     async def run(self) -> dict[str, Any]:
@@ -69,8 +70,7 @@ class Search:
     async def _revision(self, number: int, parent: Scaffold, before: Sequence[Sequence[Attempt]]) -> list[Attempt]:
         """All attempts at a revision, in order: side by side as far as the settings say, until one is accepted."""
         earlier = [attempt for attempts in before for attempt in attempts]
-        slots = self._settings.attempts * (1 + self._settings.continuations)
-        alpha = self._errors.alpha([_judged(attempts) for attempts in before], slots)
+        alpha = self._errors.alpha_of(number, [_judged(attempts) for attempts in before])
         self._watcher.began(number, parent, alpha)
         made: list[Attempt] = []
         for first in range(1, self._settings.attempts + 1, self._settings.side_by_side):

@@ -1,21 +1,51 @@
 """Reviewers, one file or folder each, behind `meta.reviewer.Reviewer`.
 
-A new one is a module with a function ``make(settings) -> Reviewer`` and a line in `REVIEWERS`, or an entry
-point of the group ``automem.reviewers`` in another package.
+A new one is a function from settings to a reviewer and a line in `REVIEWERS`; in another package, an entry
+point of the group ``automem.reviewers``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
+
+from pydantic import ValidationError
 
 from automem.errors import UserError
 from meta.reviewer import Reviewer
 from meta.settings import ReviewerSettings
 
-REVIEWERS = {"rules": "meta.reviewers.rules", "llm": "meta.reviewers.llm", "command": "meta.reviewers.command"}
-"""Kind -> module, which is imported when it is chosen only."""
+
+def _rules(settings: ReviewerSettings) -> Reviewer:
+    from meta.reviewers.rules import Rules
+
+    if settings.options:
+        raise UserError(f"the reviewer rules takes no {', '.join(settings.options)}")
+    return Rules()
+
+
+def _llm(settings: ReviewerSettings) -> Reviewer:
+    from meta.reviewers.llm import make
+
+    return make(settings)
+
+
+def _command(settings: ReviewerSettings) -> Reviewer:
+    from meta.reviewers.command import CommandOptions, CommandReviewer
+
+    try:
+        return CommandReviewer(CommandOptions.model_validate(settings.options))
+    except ValidationError as error:
+        listed = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise UserError(f"reviewer command: {listed}") from error
+
+
+REVIEWERS: Mapping[str, Callable[[ReviewerSettings], Reviewer]] = {
+    "rules": _rules,
+    "llm": _llm,
+    "command": _command,
+}
+"""By the kinds that settings call them. What a reviewer needs is imported when it is chosen."""
 
 GROUP = "automem.reviewers"
 
@@ -37,7 +67,7 @@ def make(settings: ReviewerSettings) -> Reviewer:
 
 def _maker(kind: str) -> Callable[[ReviewerSettings], Reviewer]:
     if kind in REVIEWERS:
-        return import_module(REVIEWERS[kind]).make
+        return REVIEWERS[kind]
     for entry in entry_points(group=GROUP):
         if entry.name == kind:
             return entry.load()
