@@ -1,0 +1,45 @@
+"""How one step looks as one short line, in the fields that the game at hand can fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from meta.reviewers.rules.findings import FieldFigures, FileFigures, Measured
+from meta.reviewers.rules.thresholds import thresholds
+
+WHOLE = "observation"
+"""The field that holds everything at once."""
+
+
+def long_fields(file: FileFigures) -> list[str]:
+    """Fields of its entry that are long and mostly say again what was said, the longest first."""
+    limits = thresholds()["line"]
+    found = [(f.chars, name) for name, f in file.fields.items() if _wordy(f, limits)]
+    return [name for _, name in sorted(found, reverse=True)]
+
+
+def _wordy(figures: FieldFigures, limits: Mapping[str, float]) -> bool:
+    if figures.chars >= limits["always_long"]:
+        return True
+    return figures.chars >= limits["long"] and figures.repeated >= limits["repeated"]
+
+
+def entry(measured: Measured, file: FileFigures, without: Sequence[str] = ()) -> str:
+    """An entry for one step.
+
+    It has the step, the place and what else the observations show; of the fields that the file's own entry has, the
+    short ones. A field that this game cannot fill in would leave the whole line unwritten, so it is offered only
+    where the traces show what it is about.
+    """
+    dropped = {*long_fields(file), *without}
+    own = set(file.fields) - dropped
+    parts = []
+    for name, text in thresholds()["entry"].items():
+        known = measured.shows.get(name, True)
+        if name in dropped or not known:
+            continue
+        optional = name in thresholds()["compact"]["only_from"]
+        if optional and not (name in own or thresholds()["compact"]["only_from"][name] in file.fields):
+            continue
+        parts.append(text)
+    return "".join(parts)
