@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,8 @@ from automem.errors import UserError
 from automem.width import wide
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from automem.trace import EpisodeTrace, RunTrace
 
 trace_app = typer.Typer(
@@ -46,21 +49,66 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 
 
 @trace_app.command("stats", epilog="Example: [bold]automem trace stats first[/bold]", no_args_is_help=True)
-def stats(run: Run, task: Task = None, seed: Seed = None, as_json: AsJson = False) -> None:
-    """Show figures of a run: progression, behaviour, operations. With --seed, of one episode."""
-    from automem.trace import EpisodeTrace, show
+def stats(
+    run: Run,
+    task: Task = None,
+    seed: Seed = None,
+    files: Annotated[bool, typer.Option("--files", help="Lines and bytes of each memory file over the steps.")] = False,
+    every: Annotated[
+        int | None, typer.Option("--every", metavar="STEPS", min=1, help="With --files: sizes every so many steps.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show figures: progression, achievements, behaviour, operations; of a run or, with --seed, of an episode."""
+    from automem import stats_view
+    from automem.trace import EpisodeTrace
     from automem.trace import stats as figures
 
+    if every is not None and not files:
+        raise UserError("--every says at which steps sizes are shown; add --files")
     asked = _run(run)
-    found: figures.EpisodeStats | figures.RunStats
     if seed is None and not isinstance(asked, EpisodeTrace):
-        found = figures.of_run(asked.run, asked.episodes if task is None else asked.select(task))
-    else:
-        found = figures.of_episode(_episode(asked, task, seed))
-    if as_json:
-        _json(show.plain(found))
+        episodes = asked.episodes if task is None else asked.select(task)
+        if files:
+            _files(episodes, every, as_json)
+            return
+        whole = figures.of_run(asked.run, episodes)
+        if as_json:
+            _json(stats_view.plain_run(whole))
+            return
+        _print(stats_view.of_run(whole))
         return
-    for part in show.run_stats(found) if isinstance(found, figures.RunStats) else show.episode_stats(found):
+    episode = _episode(asked, task, seed)
+    if files:
+        _files([episode], every, as_json)
+        return
+    one = figures.of_episode(episode)
+    if as_json:
+        _json(stats_view.plain_episode(one))
+        return
+    _print(stats_view.of_episode(one))
+    if one.finished:
+        _tell_damage(episode)
+
+
+def _files(episodes: Sequence[EpisodeTrace], every: int | None, as_json: bool) -> None:
+    """Sizes of memory files: of each episode as JSON, of each task as tables."""
+    from automem import growth, stats_view
+
+    found = [(episode, growth.growth(episode)) for episode in episodes]
+    if as_json:
+        _json([{"task": e.task, "seed": e.seed, "files": stats_view.plain_files(sizes)} for e, sizes in found])
+    else:
+        for task in dict.fromkeys(episode.task for episode in episodes):
+            of_task = [(episode, sizes) for episode, sizes in found if episode.task == task]
+            name = task if len(of_task) > 1 else f"{task}, seed {of_task[0][0].seed}"
+            _print(stats_view.of_files(name, growth.means([sizes for _, sizes in of_task], every)))
+    for episode in episodes:
+        _tell_damage(episode)
+
+
+def _print(parts: Iterable[Table | Text]) -> None:
+    for part in parts:
         wide(console).print(part, soft_wrap=isinstance(part, Text))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import games
 from automem.episode import EpisodeResult, load_result
 from automem.errors import UserError
+from automem.metric_names import shares
 from automem.metrics import Counts, rates
 from automem.runs import Run
 from automem.statistics import Estimate, combined, estimate, mean, won_tied_lost
@@ -50,7 +51,7 @@ class Paired:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """A behaviour metric (`automem.metrics.rates`) over the paired episodes; `change` is B over A minus 1."""
+    """A behaviour metric (`automem.metrics.rates`), or the share of an operation; `change` is B over A minus 1."""
 
     name: str
     a: float | None
@@ -66,7 +67,9 @@ class Comparison:
         a, b: names of the runs.
         tasks: one line a task.
         overall: over all of them: a game's mean is the mean of its tasks', the whole that of the games, as in BALROG.
-        behaviour: metrics of both.
+        behaviour: metrics of both, over all paired episodes.
+        operations: how large a part of all operations each was, in [0, 1]; None where there were none at all.
+        per_task: task -> `behaviour` of its paired episodes alone.
         achievements: task -> achievement -> in how many paired episodes A and B reached it, where that differs.
         warnings: why the two may not be comparable.
     """
@@ -76,6 +79,8 @@ class Comparison:
     tasks: tuple[Paired, ...]
     overall: Paired
     behaviour: tuple[Behaviour, ...]
+    operations: tuple[Behaviour, ...]
+    per_task: Mapping[str, tuple[Behaviour, ...]]
     achievements: Mapping[str, Mapping[str, tuple[int, int]]]
     warnings: tuple[str, ...]
 
@@ -96,13 +101,17 @@ def compare(a: Run, b: Run) -> Comparison:
     by_game: dict[str, list[Paired]] = {}
     for task, paired in tasks.items():
         by_game.setdefault(games.game_of(task), []).append(paired)
+    totals = {task: _totals(pairs) for task, pairs in by_task.items()}
+    of_a, of_b = (reduce(Counts.merged, (found[i] for found in totals.values())) for i in (0, 1))
     per_game = [_over(game, parts) for game, parts in by_game.items()]
     return Comparison(
         a=a.config.name,
         b=b.config.name,
         tasks=tuple(tasks.values()),
         overall=_over("overall", per_game),
-        behaviour=_behaviour([pair for pairs in by_task.values() for pair in pairs]),
+        behaviour=_side_by_side(rates(of_a), rates(of_b)),
+        operations=_operations(of_a, of_b),
+        per_task={task: _side_by_side(rates(a), rates(b)) for task, (a, b) in totals.items()},
         achievements={task: changed for task, pairs in by_task.items() if (changed := _achievements(pairs))},
         warnings=tuple(_warnings(a, b, by_task, finished_a.keys() ^ finished_b.keys())),
     )
@@ -152,13 +161,24 @@ def _over(name: str, parts: Sequence[Paired]) -> Paired:
     )
 
 
-def _behaviour(pairs: Sequence[Pair]) -> tuple[Behaviour, ...]:
-    of_a, of_b = (rates(reduce(Counts.merged, (pair[i].counts for pair in pairs), Counts())) for i in (0, 1))
+def _totals(pairs: Sequence[Pair]) -> tuple[Counts, Counts]:
+    of_a, of_b = (reduce(Counts.merged, (pair[i].counts for pair in pairs), Counts()) for i in (0, 1))
+    return of_a, of_b
+
+
+def _side_by_side(a: Mapping[str, float | None], b: Mapping[str, float | None]) -> tuple[Behaviour, ...]:
     return tuple(
-        Behaviour(name, of_a[name], of_b[name], _change(of_a[name], of_b[name]))
-        for name in of_a
-        if of_a[name] is not None or of_b[name] is not None
+        Behaviour(name, a[name], b[name], _change(a[name], b[name]))
+        for name in a
+        if a[name] is not None or b[name] is not None
     )
+
+
+def _operations(a: Counts, b: Counts) -> tuple[Behaviour, ...]:
+    parts = [shares(counts.operations) for counts in (a, b)]
+    names = sorted({name for part in parts for name in part})
+    of_a, of_b = ({name: part.get(name, 0.0) if part else None for name in names} for part in parts)
+    return _side_by_side(of_a, of_b)
 
 
 def _change(a: float | None, b: float | None) -> float | None:

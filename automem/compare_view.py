@@ -7,16 +7,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from automem.compare import Comparison, Paired
+from automem.compare import Behaviour, Comparison, Paired
+from automem.metric_names import figure, metric, unit
 from automem.tables import percent
 
 
 def show(comparison: Comparison, console: Console) -> None:
-    """Print warnings, progression, behaviour and achievements."""
+    """Print warnings, progression, behaviour, operations and achievements."""
     for warning in comparison.warnings:
         console.print(Text(f"! {warning}", style="yellow"), soft_wrap=True)
     console.print(_progression(comparison))
     console.print(_behaviour(comparison))
+    if comparison.operations:
+        console.print(_operations(comparison))
     if comparison.achievements:
         console.print(_achievements(comparison))
 
@@ -56,22 +59,30 @@ def _cells(paired: Paired) -> tuple[str, ...]:
 
 
 def _behaviour(comparison: Comparison) -> Table:
-    table = _table("behaviour over the paired episodes")
-    table.add_column("metric")
-    for name in ("A", "B", "change"):
-        table.add_column(name, justify="right")
-    for metric in comparison.behaviour:
-        is_share = metric.name.endswith("_share")
-        a, b = (_figure(value, is_share) for value in (metric.a, metric.b))
-        change = "-" if metric.change is None else f"{100 * metric.change:+.0f} %"
-        table.add_row(metric.name.removesuffix("_share").replace("_", " ") + (" %" if is_share else ""), a, b, change)
+    table = _beside("behaviour over the paired episodes", "metric")
+    for one in comparison.behaviour:
+        called = f"{metric(one.name).label} {unit(one.name)}".strip()
+        table.add_row(called, figure(one.name, one.a), figure(one.name, one.b), _change(one))
     return table
 
 
-def _figure(value: float | None, is_share: bool) -> str:
-    if value is None:
-        return "-"
-    return f"{100 * value:.1f}" if is_share else f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+def _operations(comparison: Comparison) -> Table:
+    table = _beside("operations, in % of all", "operation")
+    for one in comparison.operations:
+        table.add_row(Text(one.name), percent(one.a, 1), percent(one.b, 1), _change(one))
+    return table
+
+
+def _beside(title: str, what: str) -> Table:
+    table = _table(title)
+    table.add_column(what)
+    for name in ("A", "B", "change"):
+        table.add_column(name, justify="right")
+    return table
+
+
+def _change(one: Behaviour) -> str:
+    return "-" if one.change is None else f"{100 * one.change:+.0f} %"
 
 
 def _achievements(comparison: Comparison) -> Table:
@@ -82,5 +93,5 @@ def _achievements(comparison: Comparison) -> Table:
         table.add_column(name, justify="right")
     for task, changed in comparison.achievements.items():
         for name, (a, b) in sorted(changed.items(), key=lambda item: (item[1][0] - item[1][1], item[0])):
-            table.add_row(task, name, str(a), str(b), f"{b - a:+d}", style="green" if b > a else "red")
+            table.add_row(Text(task), Text(name), str(a), str(b), f"{b - a:+d}", style="green" if b > a else "red")
     return table

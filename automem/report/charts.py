@@ -194,7 +194,8 @@ def _run_shape() -> alt.Shape:
 def _drawn(chart: Any, label: str, height: int) -> str:
     axis = {
         "labelColor": _TEXT, "titleColor": _TEXT, "gridColor": _GRID, "domainColor": _LINE, "tickColor": _LINE,
-        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8,
+        "labelFontSize": 12, "labelFlush": False, "labelSeparation": 6, "titleFontSize": 12,
+        "titleFontWeight": "normal", "titlePadding": 8,
     }  # fmt: skip
     finished = chart.properties(
         width=WIDTH, height=height, background="transparent", padding={"left": 10, "right": 10, "top": 4, "bottom": 4}

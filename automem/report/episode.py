@@ -65,7 +65,7 @@ class Packed:
         head: what is needed before any step is shown, compressed like the parts; empty without a replay.
         parts: base64 of gzip of JSON, one after the other.
         progression: (step, value in [0, 1]), wherever it changed, and at the end.
-        memory: file -> (step, bytes), wherever it changed, thinned to `POINTS`.
+        memory: file -> (step, bytes, lines), wherever it changed, thinned to `POINTS`.
         tokens: (step, prompt tokens, completion tokens), means over so many steps as leave `POINTS` points.
         notes: what a reader should know: pictures that could not be drawn, memory that could not be rebuilt.
     """
@@ -74,7 +74,7 @@ class Packed:
     head: str
     parts: tuple[str, ...]
     progression: tuple[tuple[int, float], ...]
-    memory: dict[str, tuple[tuple[int, int], ...]]
+    memory: dict[str, tuple[tuple[int, int, int], ...]]
     tokens: tuple[tuple[int, float, float], ...]
     notes: tuple[str, ...]
 
@@ -159,7 +159,7 @@ class _Packing:
     changed: list[int] = field(default_factory=list)
     trouble: list[int] = field(default_factory=list)
     curves: dict[str, list[Any]] = field(default_factory=lambda: {"progression": [], "tokens": []})
-    sizes: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    sizes: dict[str, list[tuple[int, int, int]]] = field(default_factory=dict)
     _part: list[bytes] = field(default_factory=list)
     _begun: dict[str, str] = field(default_factory=dict)
     _bytes: int = 0
@@ -293,8 +293,8 @@ class _Packing:
         if changes:
             self.changed.append(step)
             for name in changes:
-                size = len(self.memory.files.get(name, "").encode())
-                self.sizes.setdefault(name, []).append((step, size))
+                text = self.memory.files.get(name, "")
+                self.sizes.setdefault(name, []).append((step, len(text.encode()), text.count("\n")))
         ops = [op for turn in turns for op in turn.ops] + list(record.maintained)
         failed = any(event.kind in ("error", "lost", "off") for event in record.hooks)
         if record.invalid or record.fallback or failed or any(t.errors for t in turns) or not all(op.ok for op in ops):
@@ -339,7 +339,7 @@ def _gaps(steps: list[int]) -> list[int]:
     return [step - before for before, step in zip([0, *steps], steps, strict=False)]
 
 
-def _thinned(points: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _thinned(points: list[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
     every = -(-len(points) // POINTS)
     kept = points[::every] if every else []
     return (*kept, points[-1]) if kept and kept[-1] != points[-1] else tuple(kept)

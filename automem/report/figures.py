@@ -2,43 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import games
 from automem import compare as comparing
-from automem.compare import Comparison
+from automem.compare import Behaviour, Comparison
 from automem.episode import EpisodeResult
 from automem.errors import UserError
 from automem.executor import Outcome
+from automem.metric_names import figure, metric, shares, unit
 from automem.report.episode import Packed
 from automem.runs import Run
 from automem.summary import summarise
 from automem.trace import EpisodeTrace
 from automem.trace.stats import so_far
-
-METRICS: dict[str, tuple[str, str]] = {
-    "stuck_share": ("stuck", "steps after which the observation was the same as before"),
-    "oscillating_share": ("oscillating", "steps that left a state to which the agent had just returned"),
-    "invalid_per_step": ("invalid actions", "actions written that the game does not have"),
-    "fallback_share": ("fallback", "steps at which no action was committed, and the game's default was played"),
-    "duplicate_write_share": ("duplicate writes", "writes that put what a file held already into it again"),
-    "empty_search_share": ("empty searches", "searches that found no line"),
-    "refused_per_step": ("refused operations", "operations that the memory folder refused"),
-    "truncated_reads_per_step": ("cut results", "results longer than the scaffold's limit, cut there"),
-    "written_chars_per_step": ("characters written", "in write operations"),
-    "added_bytes_per_step": ("bytes of growth", "of the memory folder"),
-    "updated_share": ("updated or deleted", "of all entries added, updated and deleted"),
-    "log_turns_per_step": ("LOG turns", "model calls in LOG"),
-    "plan_turns_per_step": ("PLAN turns", "model calls in PLAN"),
-    "turns_per_step": ("turns", "model calls"),
-    "prompt_tokens_per_step": ("prompt tokens", "as the server counts them"),
-    "completion_tokens_per_step": ("completion tokens", "as the server counts them"),
-    "cached_share": ("cached tokens", "of prompt tokens"),
-    "seconds_per_step": ("seconds of model time", "summed latency of calls"),
-}
-"""Metric of `automem.metrics.rates` -> what it is called, and what it counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +111,49 @@ def signed(value: float | None, digits: int = 1) -> str:
     return "–" if value is None else f"{100 * value:+.{digits}f}".replace("-", "−")
 
 
-def figure(metric: str, value: float | None) -> str:
-    """A metric's value as people read it: shares in percent."""
-    if value is None:
-        return "–"
-    if metric.endswith("_share"):
-        return f"{100 * value:.1f} %"
-    return f"{value:,.0f}".replace(",", " ") if abs(value) >= 100 else f"{value:.3g}"
+def behaviour_rows(
+    values: Sequence[Mapping[str, float | None] | None], compared: Sequence[Sequence[Behaviour]]
+) -> list[dict[str, Any]]:
+    """Rows of a table of metrics: what each is called, its value in each run, and how it changed.
+
+    Args:
+        values: metrics of each run; None for a run that has none.
+        compared: what `automem.compare.compare` says of the same metrics, for each comparison.
+    """
+    changes = [{one.name: one.change for one in comparison} for comparison in compared]
+    names = dict.fromkeys(name for of_run in values for name in of_run or () if name != "totals")
+    return [
+        {
+            "name": metric(name).label,
+            "unit": unit(name),
+            "meaning": metric(name).meaning,
+            "values": [figure(name, of_run.get(name) if of_run else None).replace("-", "–") for of_run in values],
+            "changes": [change(of_pair.get(name)) for of_pair in changes],
+        }
+        for name in names
+        if any(of_run and of_run.get(name) is not None for of_run in values)
+    ]
+
+
+def operation_rows(counts: Sequence[dict[str, int]], compared: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """The same for operations, each as a part of all: how often each run used them, and the comparisons."""
+    parts = [shares(of_run) for of_run in counts]
+    changes = [{one.name: one.change for one in comparison.operations} for comparison in compared]
+    return [
+        {
+            "name": name,
+            "unit": "%",
+            "meaning": "",
+            "values": [percent(part.get(name, 0.0) if part else None) for part in parts],
+            "changes": [change(of_pair.get(name)) for of_pair in changes],
+        }
+        for name in sorted({name for part in parts for name in part})
+    ]
+
+
+def change(value: float | None) -> str:
+    """A relative change in percent, with its sign; a dash for None."""
+    return "–" if value is None else f"{signed(value, 0)} %"
 
 
 def progress_rows(summaries: Sequence[dict[str, Any]], names: Sequence[str]) -> tuple[list[Any], list[Any]]:
@@ -186,28 +201,50 @@ def curve_rows(episodes: Sequence[Episode], names: Sequence[str], which: str) ->
 
 def memory_rows(episodes: Sequence[Episode], run: int, game: str) -> tuple[list[dict[str, Any]], list[str]]:
     """Rows of `automem.report.charts.files` for a run's episodes of a game, and the files by number."""
-    chosen = [e for e in episodes if e.run == run and games.game_of(e.result.task) == game and e.packed is not None]
+    chosen = _of_game(episodes, run, game)
     largest: dict[str, int] = {}
-    for episode in chosen:
-        assert episode.packed is not None
-        for name, points in episode.packed.memory.items():
-            largest[name] = max(largest.get(name, 0), max(size for _, size in points))
+    for packed in (packed for _, packed in chosen):
+        for name, points in packed.memory.items():
+            largest[name] = max(largest.get(name, 0), max(size for _, size, _ in points))
     ordered = sorted(largest, key=lambda name: (-largest[name], name))
     shown = ordered if len(ordered) <= 8 else ordered[:7]
     files = shown if len(ordered) <= 8 else [*shown, f"{len(ordered) - 7} smaller files"]
     rows = []
-    for number, episode in enumerate(chosen):
-        assert episode.packed is not None
-        for name, points in episode.packed.memory.items():
+    for number, (episode, packed) in enumerate(chosen):
+        for name, points in packed.memory.items():
             file = shown.index(name) if name in shown else 7
-            told = f"{name}, {episode.name}: {points[-1][1]:,} bytes at the end"
+            told = f"{name}, {episode}: {points[-1][1]:,} bytes at the end"
             line = f"{number} {name}"
-            last = [(episode.packed.steps, points[-1][1])]
+            last = (packed.steps, *points[-1][1:])
             rows += [
                 {"step": step, "value": size, "file": file, "line": line, "label": told}
-                for step, size in [*points, *last]
+                for step, size, _ in [*points, last]
             ]
     return rows, files
+
+
+def memory_ends(episodes: Sequence[Episode], run: int, game: str) -> list[tuple[str, int, float, float]]:
+    """Files of a run's episodes of a game, in name order: in how many episodes each changed, and how large it ended.
+
+    Sizes are mean lines and mean bytes over these episodes.
+    """
+    ends: dict[str, list[tuple[int, int, int]]] = {}
+    for _, packed in _of_game(episodes, run, game):
+        for name, points in packed.memory.items():
+            ends.setdefault(name, []).append(points[-1])
+    return [
+        (name, len(found), sum(lines for _, _, lines in found) / len(found), sum(n for _, n, _ in found) / len(found))
+        for name, found in sorted(ends.items())
+    ]
+
+
+def _of_game(episodes: Sequence[Episode], run: int, game: str) -> list[tuple[str, Packed]]:
+    """Name and curves of the run's episodes of a game that could be read."""
+    return [
+        (episode.name, episode.packed)
+        for episode in episodes
+        if episode.run == run and games.game_of(episode.result.task) == game and episode.packed is not None
+    ]
 
 
 def achievement_rows(episodes: Sequence[Episode], names: Sequence[str]) -> dict[str, tuple[list[Any], list[str]]]:

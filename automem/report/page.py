@@ -92,7 +92,7 @@ def _overview(gathered: Gathered) -> dict[str, Any]:
             for task, (rows, order) in falls.items()
         ],
         "reached": _reached(gathered),
-        "behaviour": _behaviour(gathered),
+        "behaviour": _behaviour(gathered, [comparison for _, comparison in found]),
         "memory": _memory(gathered),
         "prompt_tokens": _curves(gathered, "prompt", "prompt tokens a step"),
         "completion_tokens": _curves(gathered, "completion", "completion tokens a step"),
@@ -186,7 +186,6 @@ def _compared(names: list[str], number: int, comparison: comparing.Comparison) -
             for task, changed in comparison.achievements.items()
             for name, counts in sorted(changed.items(), key=lambda item: item[1][0] - item[1][1])
         ],
-        "changes": {metric.name: metric.change for metric in comparison.behaviour},
     }
 
 
@@ -209,20 +208,24 @@ def _reached(gathered: Gathered) -> list[dict[str, Any]]:
     ]
 
 
-def _behaviour(gathered: Gathered) -> list[dict[str, Any]]:
-    """Metrics of all runs side by side."""
-    values = [data["overall"]["behaviour"] for data in gathered.summaries]
-    return [
-        {
-            "metric": metric,
-            "name": name,
-            "unit": "" if metric.endswith("_share") else "a step",
-            "meaning": meaning,
-            "values": [figures.figure(metric, of_run.get(metric)) for of_run in values],
-        }
-        for metric, (name, meaning) in figures.METRICS.items()
-        if any(of_run.get(metric) is not None for of_run in values)
+def _behaviour(gathered: Gathered, compared: list[comparing.Comparison]) -> list[dict[str, Any]]:
+    """Tables of metrics, all runs side by side: of all tasks, of operations, and of each task of several.
+
+    Each has ``task`` (empty for all), ``what`` and ``rows``.
+    """
+    overall = [data["overall"]["behaviour"] for data in gathered.summaries]
+    counted = [of_run["totals"]["operations"] for of_run in overall]
+    tables = [
+        {"task": "", "what": "metric", "rows": figures.behaviour_rows(overall, [c.behaviour for c in compared])},
+        {"task": "", "what": "operation, part of all", "rows": figures.operation_rows(counted, compared)},
     ]
+    tasks = list(dict.fromkeys(task for data in gathered.summaries for task in data["per_task"]))
+    for task in tasks if len(tasks) > 1 else ():
+        of_task = [data["per_task"].get(task) for data in gathered.summaries]
+        values = [row and row["behaviour"] for row in of_task]
+        rows = figures.behaviour_rows(values, [c.per_task.get(task, ()) for c in compared])
+        tables.append({"task": task, "what": "metric", "rows": rows})
+    return [table for table in tables if table["rows"]]
 
 
 def _memory(gathered: Gathered) -> list[dict[str, Any]]:
@@ -238,6 +241,7 @@ def _memory(gathered: Gathered) -> list[dict[str, Any]]:
                         "name": name,
                         "game": game,
                         "files": files,
+                        "ends": figures.memory_ends(gathered.episodes, number, game),
                         "chart": _chart(charts.files(rows, title)),
                     }
                 )
