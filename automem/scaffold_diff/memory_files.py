@@ -42,6 +42,8 @@ def _rules(file: MemoryFile) -> Iterator[str]:
         yield f"one for each block of {file.block} x {file.block} cells"
     if file.max_lines is not None:
         yield f"at most {file.max_lines} lines"
+    if file.changes:
+        yield "only what changed"
 
 
 def _about(file: MemoryFile) -> str:
@@ -63,6 +65,8 @@ def _changes(old: MemoryFile, new: MemoryFile) -> Iterator[str]:
             yield f"cells per side of a block: {old.block or 'no blocks'} -> {new.block or 'no blocks'}"
         if old.max_lines != new.max_lines:
             yield f"{_most(old)} -> {_most(new)}"
+        if old.changes != new.changes:
+            yield "now takes only what changed" if new.changes else "takes what did not change, too"
     if old.pin != new.pin:
         yield "now pinned: shown in every prompt" if new.pin else "no longer pinned: only its name is shown"
     if old.entry != new.entry:

@@ -6,15 +6,16 @@ scripts and everything from outside, whatever a scaffold may have smuggled in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
 
 from automem import pages
-from automem.scaffold_diff import ScaffoldDiff
+from automem.scaffold_diff import FileDiff, ScaffoldDiff, Section
 from automem.scaffold_diff.lines import Hunk
 from automem.visible import visible, visible_parts
 
@@ -31,7 +32,7 @@ WORDS = {"+": "gained", "-": "lost", "~": "changed", " ": ""}
 
 
 @cache
-def _template() -> Template:
+def _template(name: str, most: int) -> Template:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -40,21 +41,27 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters["visible"] = visible
-    return environment.get_template("page.html.j2")
+    environment.globals |= {"words": WORDS, "unified": _unified, "parts": partial(visible_parts, most=most)}
+    return environment.get_template(name)
 
 
 def render(diff: ScaffoldDiff) -> str:
     """The page that shows a difference."""
-    return _template().render(
-        old=diff.old,
-        new=diff.new,
-        sections=diff.words,
-        files=diff.files,
-        words=WORDS,
-        marker=MARKER,
-        unified=_unified,
-        parts=partial(visible_parts, most=LONGEST),
+    return _template("page.html.j2", LONGEST).render(
+        old=diff.old, new=diff.new, sections=diff.words, files=diff.files, marker=MARKER
     )
+
+
+def fragment(words: Sequence[Section], files: Sequence[FileDiff], most: int = LONGEST) -> Markup:
+    """A difference as part of another page: in words, and every file to be opened, its lines one below the other.
+
+    The other page has the style sheet, and a policy that forbids scripts which are not its own.
+
+    Args:
+        words, files: of a `ScaffoldDiff`, or a part of them.
+        most: characters of a line that are shown.
+    """
+    return Markup(_template("fragment.html.j2", most).render(sections=words, files=files))
 
 
 def _unified(hunk: Hunk) -> Iterator[dict[str, Any]]:
