@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,11 +19,12 @@ from automem.errors import UserError
 from automem.game_pool import GamePool, RemoteGame
 from automem.hooks.session import Hooks, HookSession, NoHooks
 from automem.memory import Memory
-from automem.metrics import Behaviour, Counts, counts_from
+from automem.metrics import Counts, counts_from
 from automem.models.protocol import Model
 from automem.records import Executed, StepRecord
 from automem.sandbox import Sandbox
 from automem.scaffold import Scaffold
+from automem.trace.tally import Tally
 from games.protocol import Observation, Progress, Transition
 
 STEPS = "steps.jsonl.zst"
@@ -98,22 +99,6 @@ class EpisodeListener(Listener, Protocol):
         ...
 
 
-@dataclass
-class _Tally:
-    """What is summed up while an episode runs, or again from its trace."""
-
-    behaviour: Behaviour = field(default_factory=Behaviour)
-    reached_at: dict[str, int] = field(default_factory=dict)
-    reward: float = 0.0
-
-    def add(self, record: StepRecord, next_observation: str) -> None:
-        self.behaviour.add(record, next_observation)
-        self.reward += record.reward
-        for name, count in record.achievements.items():
-            if count:
-                self.reached_at.setdefault(name, record.step)
-
-
 def load_result(folder: Path) -> EpisodeResult | None:
     """The result of a finished episode, or None. Raises `EpisodeError` when the file is damaged."""
     path = folder / RESULT
@@ -151,7 +136,7 @@ async def play(
     async with pool.game(job.task, job.seed, max_steps=job.steps) as game:
         observation, progress = await game.open()
         state = _Now(observation, progress)
-        tally = _Tally()
+        tally = Tally()
         files = [file.spec() for file in scaffold.schema.files]
         memory = Memory(None, files, scaffold.schema.limits.for_memory(), initial=scaffold.initial)
         hooks = _hooks(job, scaffold, sandbox)
@@ -163,7 +148,7 @@ async def play(
                 tally.add(record, state.observation.text)
             # Only now, when all that is stored has proved right, is the folder on disk made anew.
             memory.lay_down(job.folder / MEMORY, replace=True)
-            writer = trace.TraceWriter(job.folder / STEPS, memory, scaffold.identity)
+            writer = trace.TraceWriter(job.folder / STEPS, memory, scaffold.identity, tally)
             while not state.over and agent.step < job.steps:
                 record = await _step(agent, game, state)
                 writer.append(record)
@@ -198,7 +183,7 @@ async def _step(agent: Agent, game: RemoteGame, state: _Now) -> StepRecord:
     return _record(step, seen, decision, transition, agent.system if step == 0 else None)
 
 
-def _result(job: EpisodeJob, scaffold: Scaffold, model: Model, state: _Now, tally: _Tally) -> EpisodeResult:
+def _result(job: EpisodeJob, scaffold: Scaffold, model: Model, state: _Now, tally: Tally) -> EpisodeResult:
     return EpisodeResult(
         task=job.task,
         seed=job.seed,

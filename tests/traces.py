@@ -9,6 +9,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from automem import evaluate, scaffold, trace
@@ -23,6 +24,7 @@ from automem.records import Executed, HookEvent, Prompt, StepRecord, Turn
 from automem.runs import PlayedModel, Run
 from automem.sandbox import Sandbox, SandboxConfig
 from automem.scaffold import Scaffold
+from automem.trace.tally import Tally
 
 REPLIES = (
     "<|APPEND|>map_notes.txt|{n} tree \x1b[31mred\x1b[0m [bold]<|END|>",
@@ -149,7 +151,8 @@ class Written:
         self.memory = Memory(None, files, loaded.schema.limits.for_memory(), initial=loaded.initial)
         self.records: list[StepRecord] = []
         self.folders: list[dict[str, str]] = []
-        self.writer = trace.TraceWriter(folder / STEPS, self.memory, loaded.identity)
+        self.tally = Tally()
+        self.writer = trace.TraceWriter(folder / STEPS, self.memory, loaded.identity, self.tally)
 
     def step(
         self, ops: Sequence[tuple[str, ...]] = (), maintained: Sequence[tuple[str, ...]] = (), note: str = ""
@@ -166,6 +169,7 @@ class Written:
             number, f"observation {number} {note}", (turn,), (turn,), "west", "Move West", 0, False, 0.5,
             number / 100, {"wood": number}, False, False, (), "be good" if number == 0 else None, kept, events,
         )  # fmt: skip
+        self._tell(record.observation)
         self.folders.append(self.memory.snapshot())
         self.records.append(record)
         self.writer.append(record)
@@ -174,10 +178,25 @@ class Written:
         result = self.memory.run(Op(name, args))
         return Executed(name, args, (0, 9), f"{name} {args}", result.text, result.ok, result.found, by=by)
 
+    def _tell(self, next_observation: str) -> None:
+        """Tell the tally of the last step, unless it was told."""
+        if self.records and self.tally.steps < len(self.records):
+            self.tally.add(self.records[-1], next_observation)
+
     def reopen(self) -> None:
-        """Close the writer and go on with another one, as a resumed episode does."""
+        """Close the writer and go on with another one."""
         self.writer.close()
-        self.writer = trace.TraceWriter(self.folder / STEPS, self.memory, self.scaffold.identity)
+        self.writer = trace.TraceWriter(self.folder / STEPS, self.memory, self.scaffold.identity, self.tally)
+
+    def resume(self) -> None:
+        """Go on with another writer and another tally, as an episode does that was killed."""
+        if self.writer._index is not None:
+            self.writer._index._give_up()
+        self.writer.close()
+        self.tally = Tally()
+        for record, after in pairwise(self.records):
+            self.tally.add(record, after.observation)
+        self.writer = trace.TraceWriter(self.folder / STEPS, self.memory, self.scaffold.identity, self.tally)
 
     def asked(self) -> trace.EpisodeTrace:
         """The episode, to ask."""

@@ -30,6 +30,8 @@ from automem.trace.frames import Damage, Frames, parsed, unpacked
 from automem.trace.index import Index
 from automem.trace.indexing import Builder
 from automem.trace.search import Found
+from automem.trace.tally import Tally
+from automem.trace.tally import unpacked as unpacked_tally
 
 
 class NoSuchStep(UserError):
@@ -175,9 +177,20 @@ class EpisodeTrace:
         first = block.last + 1
         ops = [(n, op) for n, data in enumerate(self.raw(first, step + 1), first) for op in folder.operations(data)]
         if not ops:
-            return {name: "".join(known.parts(checkpoint, name)) for name in sorted(block.files)}
+            return {name: known.text(checkpoint, name) for name in sorted(block.files)}
         since = folder.Since(self.scaffold, ops, block.files)
-        return since.texts(lambda name: known.parts(checkpoint, name))
+        return since.texts(lambda name, more: known.text(checkpoint, name, more))
+
+    def tally(self) -> tuple[Tally, StepRecord | None]:
+        """What all readable steps but the last come to, and the last; it does not say what its action led to."""
+        tally, before = unpacked_tally(self._opened.index.tallies()), None
+        if tally.steps >= len(self):
+            tally = Tally()
+        for record in self.steps(tally.steps):
+            if before is not None:
+                tally.add(before, record.observation)
+            before = record
+        return tally, before
 
     def memory_diff(self, a: int, b: int) -> dict[str, FileDiff]:
         """What changed in the memory folder from step `a` to step `b`, by file. Raises as `memory` does."""
@@ -244,7 +257,8 @@ class EpisodeTrace:
     def _made_anew(self, scaffold: Scaffold | None) -> _Opened:
         """Everything from the trace alone; the index is kept for the next time if that is possible."""
         made, memory = Index(), None if scaffold is None else folder.fresh(scaffold)
-        builder = _builder(memory, scaffold, made)
+        tally, before = Tally(), None
+        builder = _builder(memory, scaffold, made, tally)
         ends = array("Q")
         frames = Frames(self.path)
         damage = None
@@ -253,6 +267,9 @@ class EpisodeTrace:
             if isinstance(record, Damage):
                 damage = record
                 break
+            if before is not None:
+                tally.add(before, record.observation)
+            before = record
             if memory is not None:
                 try:
                     folder.carry_out(memory, folder.done(record), len(ends))
@@ -261,7 +278,7 @@ class EpisodeTrace:
                     memory = None
                     if rest := builder.rest():
                         made.add(rest)
-                    builder = _builder(None, scaffold, made)
+                    builder = _builder(None, scaffold, made, tally)
             ends.append(frames.end)
             if block := builder.add(frames.packed, record):
                 made.add(block)
@@ -284,8 +301,9 @@ class EpisodeTrace:
                 Path(scratch).unlink(missing_ok=True)
 
 
-def _builder(memory: Memory | None, scaffold: Scaffold | None, made: Index) -> Builder:
-    return Builder(None if memory is None else memory.snapshot, "" if scaffold is None else scaffold.identity, made)
+def _builder(memory: Memory | None, scaffold: Scaffold | None, made: Index, tally: Tally) -> Builder:
+    identity = "" if scaffold is None else scaffold.identity
+    return Builder(None if memory is None else memory.snapshot, identity, made, tally)
 
 
 def run_of(folder: Path) -> runs.Run | None:

@@ -82,19 +82,19 @@ class Since:
         self._ops = ops
         self._held = set(held)
 
-    def texts(self, parts: Callable[[str], list[str]]) -> dict[str, str]:
-        """Name -> text, sorted; `parts` gives a file of the checkpoint, to be joined. Raises `Diverged`."""
+    def texts(self, text: Callable[[str, str], str]) -> dict[str, str]:
+        """Name -> text, sorted; `text` gives a file of the checkpoint with more after it. Raises `Diverged`."""
         specs = [file.spec() for file in self._scaffold.schema.files]
         grown = {name for name in self._appended(specs) if name in self._held}
         built = {name for name in self._touched(specs) if name in self._held} - grown
-        memory = fresh(self._scaffold, {name: "".join(parts(name)) for name in built})
+        memory = fresh(self._scaffold, {name: text(name, "") for name in built})
         for step, op in self._ops:
             carry_out(memory, [op], step)
         made = memory.snapshot()
         for name in grown:
-            made[name] = "".join([*parts(name), made[name]])
+            made[name] = text(name, made[name])
         for name in self._held - grown - built:
-            made[name] = "".join(parts(name))
+            made[name] = text(name, "")
         return dict(sorted(made.items()))
 
     def _touched(self, specs: list[FileSpec]) -> set[str]:
@@ -112,5 +112,10 @@ class Since:
         """Files that lines were added to and nothing else happened to, whose older lines do not matter for that."""
         others = {op.args[0] for _, op in self._ops if op.name != "APPEND"}
         names = {op.args[0] for _, op in self._ops if op.name == "APPEND"} - others
-        limited = {n for n in names if (s := next((s for s in specs if s.pattern.fullmatch(n)), None)) and s.max_lines}
-        return names - limited
+        return {name for name in names if not _older_lines_matter(name, specs)}
+
+
+def _older_lines_matter(name: str, specs: list[FileSpec]) -> bool:
+    """Whether what is added to a file depends on what it holds."""
+    spec = next((spec for spec in specs if spec.pattern.fullmatch(name)), None)
+    return spec is not None and (spec.max_lines is not None or spec.changes)

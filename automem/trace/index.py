@@ -4,11 +4,12 @@ It stands beside the trace (``steps.jsonl.zst.index``) and is a cache: it can be
 one that does not fit its trace is not used. `TraceWriter` adds to it as an episode is played, and
 `automem.trace.episode` makes it anew where it is missing.
 
-The file is a chain of blocks, each about some thousand records. A block says where they lie, carries
-the SHA-256 of their bytes, and so belongs to this trace and no other. It holds the records in brief
-(`automem.trace.brief`), and it may hold a checkpoint of the memory folder as it stood at its last record.
-A checkpoint stores only what was added to a file since the checkpoint before, if the file merely grew; so
-its size does not grow with the episode.
+The file is a chain of blocks, each about some thousand records. A block says where each of them lies, carries
+a checksum of their bytes, and so belongs to this trace and no other. It holds the records in brief
+(`automem.trace.brief`), what all records before its last one come to (`automem.trace.tally`), and it may hold
+a checkpoint of the memory folder as it stood at its last record. A checkpoint stores only what was added to a
+file since the checkpoint before, if the file merely grew, and a tally only what was not in those before; so
+their size does not grow with the episode.
 
 At the end there may be a seal: what the system said of the trace file (size, times, inode) when all of it was
 found to fit. As long as it says the same, the trace need not be read again to know that it fits.
@@ -21,6 +22,7 @@ import hashlib
 import os
 import struct
 import time
+import zlib
 from array import array
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,9 +45,13 @@ SHARE = 4
 OLD_ENOUGH = 2_000_000_000
 """Nanoseconds for which a trace must have been left alone before it is sealed: clocks of file systems are coarse."""
 
+READ_AT_ONCE = 1 << 18
+"""Bytes of a trace that are read at once to see whether its index fits: what a processor keeps at hand."""
+
 THREADS = min(4, os.cpu_count() or 1)
 
-_MAGIC = b"AMX1"
+_MAGIC = b"AMX2"
+"""Another one for every format, so that a block of an older format is not used, and made again."""
 _HEAD = struct.Struct(">4sII16s")
 _SEAL_MAGIC = b"AMXS"
 _SEAL = struct.Struct(">4sqqqqq16s")
@@ -83,12 +89,12 @@ class Block:
         first: number of the first one.
         ends: byte of the trace at which each of them ends.
         start: byte at which the first one begins.
-        sha: SHA-256 of their bytes.
+        checksum: of their bytes.
         scaffold: identity of the scaffold that was played.
         files: the checkpoint at the last of them, or None.
-        content: where in the index its contents begin: first the records in brief, a zstd frame, then those
-            of the checkpoint.
-        brief: bytes of that frame.
+        content: where in the index its contents begin: first the records in brief and the tally, each a zstd
+            frame, then those of the checkpoint.
+        brief, tally: bytes of those frames; `tally` is 0 when there is none.
         after: where in the index the block ends.
         digest: of the chain up to this block.
     """
@@ -96,11 +102,12 @@ class Block:
     first: int
     ends: Sequence[int]
     start: int
-    sha: str
+    checksum: int
     scaffold: str
     files: Mapping[str, Held] | None
     content: int
     brief: int
+    tally: int
     after: int
     digest: bytes
 
@@ -154,37 +161,56 @@ class Index:
                 found = number
         return found
 
+    @property
+    def tallied(self) -> int:
+        """Records up to the last of a block with a tally."""
+        return next((block.last + 1 for block in reversed(self.blocks) if block.tally), 0)
+
+    def tallies(self) -> list[bytes]:
+        """The tallies of the blocks that have one, packed, for `automem.trace.tally.unpacked`."""
+        starts = [(block.content + block.brief, block.tally) for block in self.blocks if block.tally]
+        return [self.data[start : start + size] for start, size in starts]
+
     def widest(self) -> int:
         """Most records that stand between two checkpoints, or before the first or after the last."""
         marks = [-1, *(block.last for block in self.blocks if block.files is not None), self.records - 1]
         return max(after - before for before, after in pairwise(marks))
 
-    def parts(self, block: int, name: str) -> list[str]:
-        """A file as it is in the checkpoint of a block, in parts that only have to be joined."""
-        files = self.blocks[block].files
-        assert files is not None
-        taken: list[tuple[int, int]] = []
-        wanted = files[name].size
+    def text(self, block: int, name: str, more: str = "") -> str:
+        """A file as it is in the checkpoint of a block, and `more` after it."""
+        taken: list[tuple[int, int, int]] = []
+        size = wanted = self._held(block, name).size
         while wanted:
-            files = self.blocks[block].files
-            assert files is not None
-            held = files[name]
+            held = self._held(block, name)
             if wanted > held.keep:
-                taken.append((block, wanted - held.keep))
+                taken.append((block, held.keep, wanted))
                 wanted = held.keep
             block = held.base
+        added = more.encode()
+        data = bytearray(size + len(added))
+        data[size:] = added
+        whole = memoryview(data)
         with ThreadPoolExecutor(THREADS) as threads:
-            rests = threads.map(lambda one: self._rest(one[0], name), reversed(taken))
-            # What is taken of one is a whole file of an earlier checkpoint: no character is cut in two.
-            return [rest[:size].decode() for rest, (_, size) in zip(rests, reversed(taken), strict=True)]
+            list(threads.map(lambda one: self._unpack(one[0], name, whole[one[1] : one[2]]), taken))
+        return data.decode()
 
-    def _rest(self, number: int, name: str) -> bytes:
+    def _held(self, block: int, name: str) -> Held:
+        files = self.blocks[block].files
+        assert files is not None
+        return files[name]
+
+    def _unpack(self, number: int, name: str, into: memoryview) -> None:
+        """Fill `into` with the beginning of what a block added to a file."""
         block = self.blocks[number]
         assert block.files is not None
-        start = block.content + block.brief
+        start = block.content + block.brief + block.tally
         for other, held in block.files.items():
             if other == name:
-                return zstandard.ZstdDecompressor().decompress(self.data[start : start + held.packed])
+                packed = memoryview(self.data)[start : start + held.packed]
+                reader, at = zstandard.ZstdDecompressor().stream_reader(packed), 0
+                while at < len(into) and (count := reader.readinto(into[at:])):
+                    at += count
+                return
             start += held.packed
         raise KeyError(name)
 
@@ -273,7 +299,12 @@ def _fitting(blocks: list[Block], trace: int) -> list[Block]:
     """The blocks whose records stand in the trace, up to the first that do not."""
 
     def fits(block: Block) -> bool:
-        return hashlib.sha256(os.pread(trace, block.ends[-1] - block.start, block.start)).hexdigest() == block.sha
+        buffer = memoryview(bytearray(READ_AT_ONCE))
+        checksum, at, end = 0, block.start, block.ends[-1]
+        while at < end and (count := os.preadv(trace, [buffer[: end - at]], at)):
+            checksum = zlib.crc32(buffer[:count], checksum)
+            at += count
+        return at == end and checksum == block.checksum
 
     with ThreadPoolExecutor(THREADS) as threads:
         found = list(threads.map(fits, blocks))
@@ -302,11 +333,12 @@ def _block(data: bytes, at: int, before: Index) -> Block | None:
             said["first"],
             ends,
             said["start"],
-            said["sha"],
+            said["checksum"],
             said["scaffold"],
             held,
             content,
             said["brief"],
+            said["tally"],
             after,
             digest,
         )
@@ -321,4 +353,6 @@ def packed_block(before: bytes, header: bytes, content: bytes) -> tuple[bytes, b
 
 
 def _digest(before: bytes, data: bytes) -> bytes:
-    return hashlib.blake2b(before + data, digest_size=16).digest()
+    digest = hashlib.sha256(before)
+    digest.update(data)
+    return digest.digest()[:16]

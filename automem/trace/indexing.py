@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import zlib
 from array import array
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,18 +18,26 @@ from automem.records import StepRecord
 from automem.trace import brief, index
 from automem.trace.frames import Damage, Frames, parsed
 from automem.trace.index import Held, Index, load, packed_block, path_of
+from automem.trace.tally import Tally
 
 
 class Builder:
     """Makes blocks of the records that it is told of, in order."""
 
-    def __init__(self, snapshot: Callable[[], Mapping[str, str]] | None, scaffold: str, known: Index) -> None:
+    def __init__(
+        self,
+        snapshot: Callable[[], Mapping[str, str]] | None,
+        scaffold: str,
+        known: Index,
+        tally: Tally | None = None,
+    ) -> None:
         """
         Args:
             snapshot: name -> text of every memory file, as it stands at the record that was told last;
                 None for an index without checkpoints.
             scaffold: identity of the scaffold that is played.
             known: the blocks so far.
+            tally: what all records before the one that was told last come to; None for an index without tallies.
         """
         self._snapshot = snapshot
         self._scaffold = scaffold
@@ -36,6 +45,11 @@ class Builder:
         self._digest = known.digest
         self._first = known.records
         self._start = known.end
+        self._tally = tally
+        self._tallied = known.tallied
+        """Records up to the last of a block with a tally."""
+        self._due = (known.records if tally is None else known.tallied) + index.EVERY
+        """Records with which the next block is made."""
         self._held: Mapping[str, Held] = {}
         self._holder = -1
         """The block of the last checkpoint, which `_held` describes."""
@@ -47,19 +61,23 @@ class Builder:
 
     def _begin(self) -> None:
         self._lengths = array("I")
-        self._sha = hashlib.sha256()
+        self._checksum = 0
         self._brief: list[bytes] = []
 
     def passed(self, frame: bytes, record: StepRecord) -> None:
         """A record, packed and unpacked, at which no checkpoint can be taken."""
         self._lengths.append(len(frame))
-        self._sha.update(frame)
+        self._checksum = zlib.crc32(frame, self._checksum)
         self._brief.append(brief.line(record))
 
     def add(self, frame: bytes, record: StepRecord) -> bytes:
         """A record. Returns a block when it is time for one, else nothing."""
         self.passed(frame, record)
-        return self._block(self._snapshot) if len(self._lengths) >= index.EVERY else b""
+        if self._first + len(self._lengths) < self._due:
+            return b""
+        block = self._block(self._snapshot)
+        self._due = self._first + index.EVERY
+        return block
 
     def rest(self) -> bytes:
         """A block of the records that are in none yet, without a checkpoint; nothing when there are none."""
@@ -79,13 +97,15 @@ class Builder:
             self._cost = len(content)
         compressor = zstandard.ZstdCompressor(level=3)
         packed = compressor.compress(b"".join(self._brief))
-        content = packed + content
+        tally = self._packed_tally()
+        content = packed + tally + content
         said = {
             "first": self._first,
             "start": self._start,
-            "sha": self._sha.hexdigest(),
+            "checksum": self._checksum,
             "scaffold": self._scaffold,
             "brief": len(packed),
+            "tally": len(tally),
             "files": files,
         }
         header = compressor.compress(orjson.dumps(said) + b"\n" + self._lengths.tobytes())
@@ -95,6 +115,14 @@ class Builder:
         self._number += 1
         self._begin()
         return block
+
+    def _packed_tally(self) -> bytes:
+        """The tally at the last record, before what it led to is known; nothing when it is not there."""
+        last = self._first + len(self._lengths) - 1
+        if self._tally is None or self._tally.steps != last:
+            return b""
+        since, self._tallied = max(self._tallied - 1, 0), last + 1
+        return self._tally.pack(since)
 
     def _checkpoint(self, texts: Mapping[str, str]) -> tuple[dict[str, list[Any]], bytes]:
         """What the header says of every file, and the contents that are new."""
@@ -130,7 +158,9 @@ class IndexWriter:
         self._builder = builder
 
     @classmethod
-    def open(cls, trace: Path, snapshot: Callable[[], Mapping[str, str]], scaffold: str) -> IndexWriter | None:
+    def open(
+        cls, trace: Path, snapshot: Callable[[], Mapping[str, str]], scaffold: str, tally: Tally | None = None
+    ) -> IndexWriter | None:
         """Go on with the index of this trace, or begin one. None when it cannot be written.
 
         Args: as those of `Builder`.
@@ -141,7 +171,7 @@ class IndexWriter:
             file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError:
             return None
-        writer = cls(file, Builder(snapshot, scaffold, known))
+        writer = cls(file, Builder(snapshot, scaffold, known, tally))
         try:
             os.ftruncate(file, known.size)
             frames = Frames(trace, known.end, known.records)

@@ -13,7 +13,7 @@ from typing import Any
 
 from automem.episode import EpisodeResult
 from automem.executor import Outcome
-from automem.metrics import Behaviour, counts_from, rates
+from automem.metrics import counts_from, rates
 from automem.runs import Run
 from automem.summary import summarise
 from automem.trace.episode import EpisodeTrace, run_of
@@ -76,37 +76,24 @@ def so_far(episode: EpisodeTrace) -> EpisodeResult:
 
     What the last action led to is not in the trace; so the last step counts as one that changed something.
     """
-    behaviour, reward = Behaviour(), 0.0
-    reached: dict[str, int] = {}
-    before = None
-    model = ""
-    for record in episode.steps() if len(episode) else ():
-        if before is not None:
-            behaviour.add(before, record.observation)
-        before = record
-        reward += record.reward
-        for name, count in record.achievements.items():
-            if count:
-                reached.setdefault(name, record.step)
-        if not model:
-            model = next((turn.model for turn in (*record.log, *record.plan)), "")
-    if before is not None:
-        behaviour.add(before, "")
+    tally, last = episode.tally()
+    if last is not None:
+        tally.add(last, "")
     return EpisodeResult(
         task=episode.task,
         seed=episode.seed,
         steps_limit=_limit(episode),
-        steps=behaviour.counts.steps,
-        progression=0.0 if before is None else before.progression,
-        achievements={} if before is None else dict(before.achievements),
-        reached_at=reached,
-        episode_return=reward,
-        terminated=before is not None and before.terminated,
-        truncated=before is not None and before.truncated,
+        steps=tally.steps,
+        progression=0.0 if last is None else last.progression,
+        achievements={} if last is None else dict(last.achievements),
+        reached_at=tally.reached_at,
+        episode_return=tally.reward,
+        terminated=last is not None and last.terminated,
+        truncated=last is not None and last.truncated,
         facts={},
         scaffold="",
-        model=model,
-        counts=behaviour.counts,
+        model=tally.model,
+        counts=tally.behaviour.counts,
         final_observation="",
     )
 

@@ -13,6 +13,7 @@ from automem.errors import UserError
 from automem.memory import Memory
 from automem.records import StepRecord
 from automem.trace.indexing import IndexWriter
+from automem.trace.tally import Tally
 
 LEVEL = 3
 """zstd's default; higher levels gain a few percent on records this short and cost several times more."""
@@ -28,13 +29,17 @@ class TraceWriter:
     Every record is written with one call: a process that is killed loses at most the step in flight.
     """
 
-    def __init__(self, path: Path, memory: Memory | None = None, scaffold: str = "") -> None:
+    def __init__(
+        self, path: Path, memory: Memory | None = None, scaffold: str = "", tally: Tally | None = None
+    ) -> None:
         """Open `path` for appending; its folder must exist.
 
         Args:
             memory: the episode's memory folder, as it stands after the records that are there; the index then
                 remembers it every so many steps. Without it no index is written.
             scaffold: identity of the scaffold that is played.
+            tally: what the records that are there come to, and later those before the one that is appended; the
+                index then remembers that, too.
         """
         self._path = path
         self._compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
@@ -43,7 +48,7 @@ class TraceWriter:
         except OSError as error:
             raise TraceWriteFailed(f"{path}: cannot be written: {error.strerror}") from error
         self._size = os.fstat(self._file).st_size
-        self._index = None if memory is None else IndexWriter.open(path, memory.snapshot, scaffold)
+        self._index = None if memory is None else IndexWriter.open(path, memory.snapshot, scaffold, tally)
 
     def append(self, record: StepRecord) -> None:
         """Write one record. Raises `TraceWriteFailed`; the file then ends with the record before."""
