@@ -19,14 +19,27 @@ import time
 import urllib.error
 import urllib.request
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from automem.models.protocol import ContextTooLong, Message, ModelError, ModelUnavailable, Reply, Sampling, UnknownModel
+from automem.models.protocol import (
+    ChatReply,
+    ContextTooLong,
+    Message,
+    ModelError,
+    ModelUnavailable,
+    Reply,
+    Sampling,
+    ToolCall,
+    ToolsRefused,
+    UnknownModel,
+)
+
+_Read = TypeVar("_Read")
 
 MAX_CONNECTIONS = 2048
 """Sockets to one server: hundreds of episodes may wait for one vLLM at once."""
@@ -101,6 +114,28 @@ class LiteLLM:
 
     async def complete(self, messages: Sequence[Message]) -> Reply:
         """One reply. Raises `ModelUnavailable` or `ContextTooLong`; see the protocol."""
+        return await self._ask(messages, {}, self._reply)
+
+    async def chat(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> ChatReply:
+        """One reply, with calls of tools; see `automem.models.protocol.ChatModel`."""
+        return await self._ask(messages, {"tools": list(tools)} if tools else {}, self._chat_reply)
+
+    def knows_tools(self) -> bool | None:
+        """Whether the model calls tools, by LiteLLM's list; None where it knows only how to offer them."""
+        litellm = _litellm()
+        provider, _, model = self._litellm_name.partition("/")
+        if litellm.supports_function_calling(self._litellm_name):
+            return True
+        parameters = litellm.get_supported_openai_params(model=model, custom_llm_provider=provider)
+        return None if "tools" in (parameters or ()) else False
+
+    async def _ask(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        offered: Mapping[str, Any],
+        read: Callable[[Any, float], _Read],
+    ) -> _Read:
+        """What `read` makes of the server's answer and the seconds that it took, retries included."""
         litellm = _litellm()
         _in_use.add(self)
         started = time.perf_counter()
@@ -116,12 +151,13 @@ class LiteLLM:
                         num_retries=0,
                         max_retries=0,
                         drop_params=True,
+                        **offered,
                         **self._parameters,
                     )
-                return self._reply(response, time.perf_counter() - started)
+                return read(response, time.perf_counter() - started)
             except Exception as error:
                 # What is raised below must not drag the original along: it may hold the request and its key.
-                failure = self._failure(error, attempt)
+                failure = self._failure(error, attempt, bool(offered))
                 wait = _wait_seconds(error, attempt, self._patience)
             if failure is not None:
                 raise failure
@@ -162,11 +198,40 @@ class LiteLLM:
         except (AttributeError, IndexError, TypeError) as error:
             raise _Malformed("the server answered with something that is no completion") from error
 
-    def _failure(self, error: Exception, attempt: int) -> ModelError | None:
+    def _chat_reply(self, response: Any, seconds: float) -> ChatReply:
+        reply = self._reply(response, seconds)
+        choice = response.choices[0]
+        try:
+            calls = tuple(
+                ToolCall(
+                    call.id or "", self._masked(call.function.name or ""), self._arguments(call.function.arguments)
+                )
+                for call in choice.message.tool_calls or ()
+            )
+        except (AttributeError, TypeError, ValueError, RecursionError) as error:
+            raise _Malformed("the server answered with tool calls that cannot be read") from error
+        cut = getattr(choice, "finish_reason", None) == "length"
+        return ChatReply(replace(reply, text=self._masked(reply.text)), calls, cut)
+
+    def _arguments(self, given: Any) -> str:
+        # Some servers send the object itself.
+        return self._masked(given if isinstance(given, str) else json.dumps({} if given is None else given))
+
+    def _masked(self, text: str) -> str:
+        """Text that is kept must hold no key, even if a server sends it back."""
+        variable = f"{self._litellm_name.partition('/')[0].upper()}_API_KEY"
+        for secret in (self._api_key, os.environ.get(variable)):
+            if secret and len(secret) >= 8:
+                text = text.replace(secret, "***")
+        return text
+
+    def _failure(self, error: Exception, attempt: int, offered: bool) -> ModelError | None:
         """What to tell a person about `error`, or None when another attempt is worth it."""
         said = _first_line(error, self._api_key)
         if _too_long(error):
             return ContextTooLong(f"{self.name}: the messages do not fit its context. The server said: {said}")
+        if offered and _refuses_tools(error):
+            return ToolsRefused(f"{self.name}: no tools can be offered to it. The server said: {said}")
         status = getattr(error, "status_code", None)
         if status in (401, 403):
             return ModelUnavailable(f"{self.name}: the server refused the API key. It said: {said}")
@@ -260,6 +325,18 @@ def _too_long(error: Exception) -> bool:
     if type(error).__name__ == "ContextWindowExceededError":
         return True
     return getattr(error, "status_code", None) in (400, 413, 422) and bool(_TOO_LONG.search(str(error)))
+
+
+_NO_TOOLS = re.compile(
+    r"(support|enable|require|allow|permit|unknown|unrecogni[sz]ed|unexpected|extra)[^\n]{0,80}\b(tools?|functions?)\b"
+    r"|\b(tools?|tool[_ ]choice|function[_ ]call\w*)\b[^\n]{0,80}(support|enable|require|allow|permit|unknown)",
+    re.I,
+)
+
+
+def _refuses_tools(error: Exception) -> bool:
+    """As vLLM without a parser of tool calls, Ollama and routers to other servers say it."""
+    return getattr(error, "status_code", None) in (400, 404, 405, 422, 501) and bool(_NO_TOOLS.search(str(error)))
 
 
 def _worth_another_try(error: Exception) -> bool:

@@ -6,9 +6,9 @@ that a provider, a local server and the `scripted` player are interchangeable.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from automem.errors import UserError
 
@@ -57,6 +57,36 @@ class Reply:
     model: str
 
 
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A tool that a model wants to be called.
+
+    Attributes:
+        id: the server's name for the call; the answer is sent back under it. May be empty.
+        name: of the tool, as the model wrote it.
+        arguments: JSON, as the model wrote it; may be anything.
+    """
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """One answer of a model that was offered tools.
+
+    Attributes:
+        reply: the text, and what the answer took.
+        calls: the tools to call, in order.
+        cut: the answer ended at the model's limit of tokens, and may be incomplete.
+    """
+
+    reply: Reply
+    calls: tuple[ToolCall, ...] = ()
+    cut: bool = False
+
+
 class ModelError(UserError):
     """A model gave no reply. The message says what happened and what to do; it never holds a key."""
 
@@ -70,6 +100,10 @@ class ModelUnavailable(ModelError):
 
 class ContextTooLong(ModelError):
     """The messages do not fit the model's context. Asking again does not help; asking for less does."""
+
+
+class ToolsRefused(ModelError):
+    """The server, or the model, takes no tools. Asking without them may work."""
 
 
 class UnknownModel(ModelError):
@@ -100,4 +134,34 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Let go of connections. Safe to call twice."""
+        ...
+
+
+class ChatModel(Protocol):
+    """A model that is offered tools: messages as OpenAI's chat completions have them, one reply out."""
+
+    name: str
+    """``provider/model``."""
+
+    def knows_tools(self) -> bool | None:
+        """Whether the model calls tools; None when nothing is known but that it can be offered them."""
+        ...
+
+    async def ready(self) -> None:
+        """As `Model.ready`."""
+        ...
+
+    async def chat(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> ChatReply:
+        """The model's answer to a conversation, in which it may have called tools before.
+
+        Args:
+            messages: with ``tool_calls`` of assistant messages, and messages of the role ``tool`` that answer them.
+            tools: what is offered, each ``{"type": "function", "function": {"name", "description", "parameters"}}``.
+
+        Retries and raises as `Model.complete`; `ToolsRefused` when it would not be offered tools.
+        """
+        ...
+
+    async def close(self) -> None:
+        """As `Model.close`."""
         ...
