@@ -35,7 +35,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 class Identity(_Strict):
