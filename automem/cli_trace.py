@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -209,7 +210,9 @@ def search(
     for hit in found.hits:
         console.print(show.hit(hit, len(episodes) > 1), soft_wrap=True)
     for damage in found.damage:
-        errors.print(Text(f"! {damage}", style="yellow"), soft_wrap=True)
+        _warn(str(damage))
+    for episode in episodes if not found.more else ():
+        _tell_lost(episode)
     if not found.hits:
         errors.print(Text(f"nothing matches {pattern!r}"), soft_wrap=True)
         raise typer.Exit(1)
@@ -235,8 +238,8 @@ def sql(
     seconds: Annotated[float, typer.Option("--seconds", metavar="S", min=0.1, help="How long it may take.")] = 60.0,
 ) -> None:
     """Answer a SELECT over episodes, steps, turns, ops and hook_events. Reads only."""
+    from automem.trace import EpisodeTrace, show
     from automem.trace import query as asking
-    from automem.trace import show
 
     if schema:
         sys.stdout.write(asking.schema() + "\n")
@@ -245,7 +248,8 @@ def sql(
         raise UserError('name a run and a query, as in: automem trace sql RUN "select count(*) from steps"')
     if as_csv and as_json:
         raise UserError("--csv or --json, not both")
-    answer = asking.sql(_run(run), query, rows=rows, seconds=seconds)
+    asked = _run(run)
+    answer = asking.sql(asked, query, rows=rows, seconds=seconds)
     if as_csv:
         show.write_csv(answer, sys.stdout)
     elif as_json:
@@ -255,7 +259,9 @@ def sql(
     if answer.more:
         errors.print(Text(f"the first {len(answer.rows)} rows; --rows shows more"), soft_wrap=True)
     for damage in answer.damage:
-        errors.print(Text(f"! {damage}", style="yellow"), soft_wrap=True)
+        _warn(damage)
+    for episode in (asked,) if isinstance(asked, EpisodeTrace) else asked.episodes:
+        _tell_lost(episode)
 
 
 def _run(name: str) -> RunTrace | EpisodeTrace:
@@ -279,8 +285,23 @@ def _names(found: dict[str, str]) -> str:
 
 
 def _tell_damage(episode: EpisodeTrace) -> None:
+    """Why its trace cannot be read to the end, or ends before the episode did."""
     if episode.damage is not None:
-        errors.print(Text(f"! {episode.damage}", style="yellow"), soft_wrap=True)
+        _warn(str(episode.damage))
+    else:
+        _tell_lost(episode)
+
+
+def _tell_lost(episode: EpisodeTrace) -> None:
+    """Of a trace that is whole as far as it goes: that it ends before the episode did."""
+    with suppress(UserError):  # of a damaged episode.json: it says nothing about the trace
+        played = 0 if episode.result is None else episode.result.steps
+        if episode.damage is None and len(episode) < played:
+            _warn(f"{episode.path}: holds {len(episode)} of the {played} steps that were played")
+
+
+def _warn(text: str) -> None:
+    errors.print(Text(f"! {text}", style="yellow"), soft_wrap=True)
 
 
 def _json(value: object) -> None:

@@ -86,7 +86,7 @@ def _change(one: Behaviour) -> str:
 
 
 def _achievements(comparison: Comparison) -> Table:
-    table = _table("achievements reached in more (+) or fewer (-) episodes by B")
+    table = _table("achievements: episodes that reached them")
     table.add_column("task", overflow="fold")
     table.add_column("achievement")
     for name in ("A", "B", "change"):

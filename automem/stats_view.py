@@ -25,7 +25,8 @@ ENTRIES = {"added_entries": "entries added", "updated_entries": "entries updated
 def of_run(found: RunStats) -> Iterator[Table | Text]:
     """A run: its episodes, when achievements fell, and the behaviour and operations of each task."""
     note = f", {found.unfinished} of {found.planned} episodes are not finished" if found.unfinished else ""
-    table = _table(f"{found.run}: episodes{note}")
+    yield _title(f"{found.run}: episodes{note}")
+    table = _table()
     for name in ("task", "seed", "steps", "progression %", "return", "achievements", "stuck %", "tokens / step", ""):
         table.add_column(name, justify="left" if name in ("task", "") else "right")
     for episode in found.episodes:
@@ -35,12 +36,15 @@ def of_run(found: RunStats) -> Iterator[Table | Text]:
     for task in per_task:
         results = [episode.result for episode in found.episodes if episode.result.task == task]
         if any(result.reached_at for result in results):
-            yield _achievements(task, results)
+            yield _title(f"{task}: steps at which achievements fell, in {len(results)} episodes")
+            yield _achievements(results)
     if per_task:
         columns = {task: row["behaviour"] for task, row in per_task.items()}
         if len(columns) > 1:
             columns["overall"] = found.summary["overall"]["behaviour"]
+        yield _title("behaviour")
         yield _behaviour(columns)
+        yield _title("operations")
         yield _operations({name: rates["totals"] for name, rates in columns.items()})
     for episode in found.episodes:
         if episode.damage:
@@ -75,14 +79,16 @@ def of_episode(found: EpisodeStats) -> Iterator[Table | Text]:
     for name, step in sorted(result.reached_at.items(), key=lambda item: item[1]):
         yield Text(f"  step {step:>6}  {one_line(name, 80)}")
     totals = result.counts.as_dict()
+    yield _title("behaviour")
     yield _behaviour({"episode": {**found.rates, "totals": totals}})
+    yield _title("operations")
     yield _operations({"episode": totals})
     if found.damage:
         yield Text(f"! {one_line(found.damage, 1000)}", style="yellow")
 
 
-def _achievements(task: str, results: Sequence[EpisodeResult]) -> Table:
-    table = _table(f"{task}: steps at which achievements fell, in {len(results)} episodes")
+def _achievements(results: Sequence[EpisodeResult]) -> Table:
+    table = _table()
     for name in ("achievement", "episodes", "first", "median", "last"):
         table.add_column(name, justify="left" if name == "achievement" else "right")
     steps: dict[str, list[int]] = {}
@@ -97,7 +103,7 @@ def _achievements(task: str, results: Sequence[EpisodeResult]) -> Table:
 
 def _behaviour(columns: Mapping[str, Mapping[str, Any]]) -> Table:
     """Rates, and sums of entries; each column has rates by name and ``totals``."""
-    table = _columns("behaviour", columns)
+    table = _columns(columns)
     names = list(dict.fromkeys([*METRICS, *(name for rates in columns.values() for name in rates)]))
     for name in names:
         if name != "totals":
@@ -110,7 +116,7 @@ def _behaviour(columns: Mapping[str, Mapping[str, Any]]) -> Table:
 
 def _operations(columns: Mapping[str, Mapping[str, Any]]) -> Table:
     """How often each operation was run, and which part of all that is."""
-    table = _columns("operations", columns)
+    table = _columns(columns)
     names = sorted({op for totals in columns.values() for op in totals["operations"]})
     parts = [shares(totals["operations"]) for totals in columns.values()]
     for op in names:
@@ -120,12 +126,13 @@ def _operations(columns: Mapping[str, Mapping[str, Any]]) -> Table:
     return table
 
 
-def of_files(name: str, found: Means) -> Iterator[Table]:
+def of_files(name: str, found: Means) -> Iterator[Table | Text]:
     """Sizes of memory files over steps: lines, then bytes."""
     many = max(found.episodes) > 1
     of = f", means of {max(found.episodes)} episodes" if many else ""
     for what, which in (("lines", 1), ("bytes", 0)):
-        table = _columns(f"{name}: {what} of memory files by step{of}", [str(step) for step in found.steps])
+        yield _title(f"{name}: {what} of memory files by step{of}")
+        table = _columns([str(step) for step in found.steps])
         for file, sizes in found.files.items():
             table.add_row(Text(file), *(f"{size[which]:.0f}" for size in sizes))
         if len(found.files) > 1:
@@ -138,18 +145,21 @@ def of_files(name: str, found: Means) -> Iterator[Table]:
         yield table
 
 
-def _columns(title: str, names: Mapping[str, Any] | Sequence[str]) -> Table:
-    table = _table(title)
+def _columns(names: Mapping[str, Any] | Sequence[str]) -> Table:
+    table = _table()
     table.add_column("")
     for name in names:
         table.add_column(Text(name), justify="right", overflow="fold")
     return table
 
 
-def _table(title: str) -> Table:
-    return Table(
-        title=Text(title, style="bold"), title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False
-    )
+def _table() -> Table:
+    return Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
+
+
+def _title(words: str) -> Text:
+    """On a line of its own: a table would break it at its own width."""
+    return Text(words, style="bold")
 
 
 def plain_episode(stats: EpisodeStats) -> dict[str, Any]:

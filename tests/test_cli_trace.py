@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from automem import cli, cli_trace, scaffold
+from automem import cli, cli_trace, scaffold, stats_view
 from automem.episode import RESULT, STEPS
+from automem.metric_names import METRICS
 from automem.runs import Run
 from tests.traces import Written, a_run
 
@@ -58,11 +59,31 @@ def test_every_command_has_help_with_an_example(automem: Command) -> None:
 def test_statistics_of_a_run_and_of_an_episode(automem: Command, made: Run) -> None:
     code, said, _ = automem("stats", "first")
     assert code == 0 and "first: episodes" in said and "APPEND" in said and "duplicate writes %" in said
+    for name in (*METRICS.values(), *stats_view.ENTRIES.values()):
+        assert (name if isinstance(name, str) else name.label) in said
+    assert "steps at which achievements fell, in 2 episodes" in said and "collect_wood" in said
     assert "progression" in automem("stats", "first", "--seed", "7")[1]
     run = json.loads(automem("stats", str(made.folder), "--json")[1])
     one = json.loads(automem("stats", "first", "--seed", "8", "--json")[1])
     assert run["planned"] == 2 and run["episodes"][1] == one and one["steps"] == 8 and one["finished"]
     assert json.loads(automem("stats", "first", "--task", "crafter", "--json")[1]) == run
+
+
+def test_sizes_of_memory_files_over_the_steps(automem: Command, made: Run) -> None:
+    folder = made.folder / "episodes" / "Crafter" / "seed-7"
+    text = (folder / "memory" / "map_notes.txt").read_text()
+    code, said, _ = automem("stats", "first", "--seed", "7", "--files", "--every", "3")
+    rows = [line.split() for line in said.splitlines() if line.split()[:1] == ["map_notes.txt"]]
+    assert code == 0 and [row[4] for row in rows] == [str(text.count("\n")), str(len(text.encode()))]
+    assert "Crafter, seed 7: lines of memory files by step" in said
+    assert ["0", "3", "6", "7"] in [line.split() for line in said.splitlines()]
+    assert automem("stats", str(folder), "--files", "--every", "3")[1] == said
+    assert "Crafter: bytes of memory files by step, means of 2 episodes" in automem("stats", "first", "--files")[1]
+    first, second = json.loads(automem("stats", "first", "--files", "--json")[1])
+    assert (first["seed"], second["seed"]) == (7, 8)
+    assert first["files"]["map_notes.txt"][-1]["bytes"] == len(text.encode())
+    code, _, err = automem("stats", "first", "--every", "3")
+    assert code == 2 and "add --files" in err
 
 
 def test_steps_in_short_and_in_full(automem: Command, made: Run) -> None:
@@ -171,3 +192,18 @@ def test_a_damaged_trace_is_told_and_the_rest_is_shown(automem: Command, made: R
     assert code == 0 and rows[1] == {"seed": 8, "n": 8} and 0 < rows[0]["n"] < 8 and f"{folder / STEPS}: record" in err
     code, said, err = automem("stats", run)
     assert code == 0 and ("damaged" in said or kept)
+    code, said, err = automem("stats", run, "--seed", "7")
+    assert code == 0 and f"{folder / STEPS}: record" in said + err
+    code, said, err = automem("stats", run, "--seed", "7", "--files")
+    assert code == 0 and "map_notes.txt" in said and f"{folder / STEPS}: record" in err
+
+
+def test_a_trace_that_lost_its_end_is_told(automem: Command, made: Run, tmp_path: Path) -> None:
+    shutil.copytree(made.folder, tmp_path / "copy")
+    path = tmp_path / "copy" / "episodes" / "Crafter" / "seed-7" / STEPS
+    path.write_bytes(b"")
+    told, run = f"! {path}: holds 0 of the 8 steps that were played", str(tmp_path / "copy")
+    assert told in automem("stats", run, "--seed", "7")[2]
+    assert told in automem("search", run, "grass", "--limit", "100000")[2]
+    assert told in automem("sql", run, "select count(*) from steps")[2]
+    assert told not in automem("stats", run, "--seed", "8")[2]

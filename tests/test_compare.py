@@ -53,9 +53,12 @@ def made(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, scores: Score
             facts={},
             scaffold="0" * 64,
             model="scripted",
-            counts=Counts(steps=100, stuck=10 if name == "a" else 5, writes=10, duplicate_writes=1),
+            counts=Counts(
+                steps=100, stuck=(10 if name == "a" else 5) * (job.task == "Crafter"), writes=10, duplicate_writes=1,
+                operations={"APPEND": 10, "SEARCH": 30} if name == "a" else {"APPEND": 10, "UPSERT": 10},
+            ),
             final_observation="",
-        )
+        )  # fmt: skip
         job.folder.mkdir(parents=True)
         write_json(job.folder / RESULT, {**asdict(result), "counts": result.counts.as_dict()})
     return run
@@ -85,6 +88,23 @@ def test_a_game_counts_once_however_many_tasks_it_has(monkeypatch: pytest.Monkey
     assert found.overall.difference == pytest.approx((0.4 + (1 + 0.5) / 2) / 2)
     error = next(paired for paired in found.tasks if paired.name == large).error
     assert found.overall.error == pytest.approx(error / 2 / 2)
+
+
+def test_operations_are_compared_by_their_part_of_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.0, 2: 0.0}})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.4, 2: 0.4}})
+    found = {one.name: (one.a, one.b, one.change) for one in compare(a, b).operations}
+    assert found == {"APPEND": (0.25, 0.5, 1.0), "SEARCH": (0.75, 0.0, -1.0), "UPSERT": (0.0, 0.5, None)}
+
+
+def test_each_task_has_its_own_behaviour(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    task = "MiniHack-MazeWalk-9x9-v0"
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.0, 2: 0.0}, task: {3: 0, 4: 0}})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.4, 2: 0.4}, task: {3: 1, 4: 1}})
+    found = compare(a, b)
+    stuck = {name: next(m for m in of_task if m.name == "stuck_share") for name, of_task in found.per_task.items()}
+    assert (stuck["Crafter"].a, stuck["Crafter"].b, stuck[task].a, stuck[task].b) == (0.1, 0.05, 0, 0)
+    assert next(m for m in found.behaviour if m.name == "stuck_share").a == 0.05
 
 
 def test_one_pair_has_no_interval(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -123,4 +143,5 @@ def test_a_person_reads_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_path
     b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.3, 2: 0.7}})
     text = io.StringIO()
     compare_view.show(compare(a, b), Console(file=text, width=100))
+    assert "APPEND" in text.getvalue() and "+100 %" in text.getvalue()
     assert "+15.00" in text.getvalue() and "stuck %" in text.getvalue() and "-50 %" in text.getvalue()

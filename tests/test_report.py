@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import games
-from automem import cli, scaffold
+from automem import cli, runs, scaffold
 from automem.episode import RESULT, STEPS
 from automem.errors import UserError
 from automem.records import StepRecord
@@ -291,6 +291,35 @@ def test_two_runs_stand_side_by_side_paired(folder: Path) -> None:
             finish(job.folder, progression=0.1 * job.seed + gain)
     text = Page(page(gather(made, pictures=False, workers=1))).text
     assert "second minus first" in text and "+10.0" in text and "3 / 0 / 0" in text
+
+
+def test_behaviour_is_shown_for_each_task_and_operation(folder: Path) -> None:
+    a_run("both", seeds="7", steps=6, task="smoke")
+    run = runs.load("both")
+    text = page(gather([run], pictures=False, replays=0, workers=1))
+    summary = run.summary()
+    assert summary is not None and len(summary["per_task"]) > 1
+    for task, row in summary["per_task"].items():
+        part = text.split(f"<summary>{task}</summary>")[1].split("</details>")[0]
+        tokens = Page(part).text.split("prompt tokens / step ")[1].split()[0]
+        assert tokens == f"{row['behaviour']['prompt_tokens_per_step']:.0f}"
+    counted = summary["overall"]["behaviour"]["totals"]["operations"]
+    overall = Page(text.split("By task")[0]).text
+    for name, count in counted.items():
+        assert f"{name} % {100 * count / sum(counted.values()):.1f}" in overall
+
+
+def test_the_report_says_how_large_memory_files_ended(folder: Path) -> None:
+    loaded = scaffold.load("crafter/v0")
+    run = run_of("grown", loaded, seeds=(1, 2))
+    for job in run.jobs():
+        written = Written(job.folder, loaded)
+        for _ in range(2 * job.seed):
+            written.step([("APPEND", "map_notes.txt", "1234")])
+        written.writer.close()
+        finish(job.folder)
+    text = Page(page(gather([run], pictures=False, replays=0, workers=1))).text
+    assert "map_notes.txt 3 15 2" in text
 
 
 @pytest.mark.parametrize("label", ["plain", HOSTILE])
