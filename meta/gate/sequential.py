@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from automem.errors import UserError
 from automem.statistics import TIE, mean
 from meta.gate import betting
 from meta.gate.look import Decision, Look
-
-
-class Verdicts(NamedTuple):
-    """What holds by now, for each row of differences; all arrays of booleans of one shape.
-
-    Attributes:
-        better: the lower bound of the gain is above 0.
-        small: the upper bound is below the smallest gain worth having.
-        hopeless: the seeds that are left cannot bring the lower bound above 0.
-    """
-
-    better: NDArray[np.bool_]
-    small: NDArray[np.bool_]
-    hopeless: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -69,42 +54,46 @@ class Sequential:
         values = _checked(differences)
         if not 0 < alpha < 1:
             raise ValueError(f"alpha must be above 0 and below 1, not {alpha}")
-        verdicts = self.verdicts(values, alpha)
-        seeds, left = len(values), max(0, self.most - len(values))
+        decision = self.decision(values, alpha)
         lower, upper = betting.lower(values, alpha), betting.upper(values, self.futility)
-        decision: Decision
-        if verdicts.better:
-            decision, why = "accepted", f"the gain is above 0: its lower bound is {_points(lower)}"
-        elif verdicts.small:
-            decision = "rejected"
-            worth = _points(self.smallest_gain)
-            why = f"the upper bound of the gain, {_points(upper)}, is below what is worth having, {worth}"
-        elif not left:
-            decision = "inconclusive"
-            why = f"the gain lies between {_points(lower)} and {_points(upper)}, and no seeds are left"
-        elif verdicts.hopeless:
-            decision, why = "inconclusive", self._given_up(values, left, alpha, upper)
-        else:
-            decision, why = "continue", f"the gain lies between {_points(lower)} and {_points(upper)}"
-        return Look(seeds, mean(differences), lower, upper, decision, f"After {seeds} seeds {why}.")
+        why = f"After {len(values)} seeds {self._why(decision, values, alpha, lower, upper)}."
+        return Look(len(values), mean(differences), lower, upper, decision, why)
 
-    def verdicts(self, values: NDArray[np.float64], alpha: ArrayLike) -> Verdicts:
-        """Judge many candidates that have played the same number of seeds.
+    def decision(self, values: NDArray[np.float64], alpha: float) -> Decision:
+        """What `judge` decides, without the bounds.
 
         Args:
-            values: differences in [-1, 1], shape (..., seeds).
-            alpha: broadcasts against ``values[..., 0]``.
+            values: differences in [-1, 1], shape (seeds,).
+            alpha: as there.
         """
-        needed = betting.needed(values, max(0, self.most - values.shape[-1]), alpha)
-        within = np.minimum(needed, 1 - TIE)  # no mean of 1 can be bet against
-        return Verdicts(
-            better=betting.refuted(values, 0.0, alpha),
-            small=betting.refuted(-values, -self.smallest_gain, self.futility),
-            hopeless=(needed > within) | betting.refuted(-values, -within, self.futility),
-        )
+        if betting.refuted(values, 0.0, alpha):
+            return "accepted"
+        if betting.refuted(-values, -self.smallest_gain, self.futility):
+            return "rejected"
+        left = self._left(values)
+        return "inconclusive" if not left or self._hopeless(values, left, alpha) else "continue"
 
-    def _given_up(self, values: NDArray[np.float64], left: int, alpha: float, upper: float) -> str:
-        needed = float(betting.needed(values, left, alpha))
+    def _left(self, values: NDArray[np.float64]) -> int:
+        return max(0, self.most - len(values))
+
+    def _hopeless(self, values: NDArray[np.float64], left: int, alpha: float) -> bool:
+        needed = betting.needed(values, left, alpha)
+        return needed >= 1 or betting.refuted(-values, -needed, self.futility)
+
+    def _why(self, decision: Decision, values: NDArray[np.float64], alpha: float, lower: float, upper: float) -> str:
+        """The reason of a decision, to follow "after so many seeds"."""
+        between = f"the gain lies between {_points(lower)} and {_points(upper)}"
+        if decision == "accepted":
+            return f"the gain is above 0: its lower bound is {_points(lower)}"
+        if decision == "rejected":
+            worth = _points(self.smallest_gain)
+            return f"the upper bound of the gain, {_points(upper)}, is below what is worth having, {worth}"
+        left = self._left(values)
+        if decision == "continue":
+            return between
+        if not left:
+            return f"{between}, and no seeds are left"
+        needed = betting.needed(values, left, alpha)
         wanted = f"would have to average {_points(needed)}" if needed <= 1 else "could not do it"
         return (
             f"it is given up: to bring the lower bound above 0, the other {left} {wanted}, "
