@@ -12,12 +12,12 @@ import orjson
 import tomli_w
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from automem import scaffold
+from automem import scaffold, stats_view
 from automem.check import Report
 from automem.check.folder import contents
 from automem.runs import RUN, Run
 from automem.scaffold import write_files
-from automem.trace import RunTrace, show, stats
+from automem.trace import RunTrace, stats
 from automem.vocabulary import one_line
 from meta.evidence import Evidence
 from meta.reviewers.command import inside, view
@@ -81,7 +81,7 @@ def write(evidence: Evidence, folder: Path, begin: Again, minutes: float | None)
     for name, trace in traces.items():
         bare = _bare(name, trace)
         folders |= _write_trace(bare, trace, workspace, f"traces/{name}")
-        figures[name] = show.plain(stats.of_run(bare, trace.episodes))
+        figures[name] = stats_view.plain_run(stats.of_run(bare, trace.episodes))
     write_files(workspace / "figures", {f"{name}.json": _json(found) for name, found in figures.items()})
     known = {
         "evidence": evidence,

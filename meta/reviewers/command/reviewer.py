@@ -176,8 +176,8 @@ class CommandReviewer:
 
     def _cannot(self, why: str) -> str:
         return (
-            f"The command {self._options.command!r} cannot be started: {why}. It sees the programs in /usr, this Python, "
-            f"and nothing of your home folder; open what it needs with {OPTION} read=FOLDER, and its keys with "
+            f"The command {self._options.command!r} cannot be started: {why}. It sees the programs in /usr, this "
+            f"Python, and nothing of your home folder; open what it needs with {OPTION} read=FOLDER, and its keys with "
             f"{OPTION} env=NAME"
         )
 
@@ -190,7 +190,7 @@ class CommandReviewer:
             "Install bubblewrap and libseccomp (Debian, Ubuntu: apt-get install bubblewrap libseccomp2) and allow "
             "unprivileged user namespaces. Landlock, which contains scaffold code elsewhere, cannot keep a whole agent "
             f"from other processes, from their number, or from filling the disk. {OPTION} unsafe=true runs the command "
-            "all the same, with all the rights that you have, on text that a model wrote; do that on a machine of its own."
+            "all the same, with all your rights, on text that a model wrote; do that on a machine of its own."
         )
 
 

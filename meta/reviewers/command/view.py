@@ -44,7 +44,7 @@ SHARED_MEMORY = 64 * 2**20
 def home() -> Path:
     """The home folder inside: at the place of the user's own, so that what is opened of that is found."""
     own = Path.home()
-    taken = [*map(Path, SYSTEM), Path("/proc"), Path("/dev"), Path("/etc"), Path("/tmp"), WORKSPACE, GIVEN]
+    taken = [*map(Path, SYSTEM), Path("/proc"), Path("/dev"), Path("/etc"), WORKSPACE, GIVEN]
     usable = own.is_absolute() and len(own.parts) > 1 and not any(own.is_relative_to(place) for place in taken)
     return own if usable else Path("/home/agent")
 
