@@ -45,7 +45,7 @@ class FileFigures:
         reads: READs and TAILs of it; `truncated` of them, searches included, were cut.
         searches: SEARCHes and COUNTs; `nothing` of them found no line, `empty` of these are SEARCHes; `misses` says
             with which words.
-        read_steps: share of the steps at which it was read or searched at all.
+        read_steps: share of the steps at which it was read or searched, in the episodes in which it was at all.
         fields: of its entry, those lines that follow it.
         follows: share of the lines that follow its entry.
         end_bytes, end_lines: size at the end of an episode, on average.
@@ -104,7 +104,7 @@ class Measured:
         invalid: action that the game does not have -> how often it was written.
         meant: such an action -> the action of the game that was played in its place, where it is clear.
         full_log, full_plan: share of the phases that used up their turns.
-        system_chars: characters of the system message.
+        first_prompt: characters of the first prompt of PLAN, system message and observation included, on average.
         shows: name of a field of entries -> whether the observations or actions have what it is about.
     """
 
@@ -118,7 +118,7 @@ class Measured:
     meant: Mapping[str, str] = field(default_factory=dict)
     full_log: float = 0.0
     full_plan: float = 0.0
-    system_chars: float = 0.0
+    first_prompt: float = 0.0
     shows: Mapping[str, bool] = field(default_factory=dict)
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PARTS: Mapping[str, str] = {"notice": "Notice", "prune": "Prune", "repair": "Repair"}
+PARTS: Mapping[str, str] = {"notice": "Notice", "words": "Words", "prune": "Prune", "repair": "Repair"}
 """Name of a part -> its class in ``parts/<name>.py``, in the order in which parts are called."""
 
 _FOLDER = Path(__file__).with_name("parts")

@@ -66,6 +66,8 @@ class _File:
     nothing: int = 0
     misses: Counter[str] = field(default_factory=Counter)
     read_steps: int = 0
+    steps: int = 0
+    asked: bool = False
     end_bytes: int = 0
     end_lines: int = 0
 
@@ -85,6 +87,7 @@ class _Pass:
         self._episodes = 0
         self._phases = {"log": [0, 0], "plan": [0, 0]}
         self._system = 0
+        self._prompts = 0
         self._progression = 0.0
         self.counts = Counts()
 
@@ -103,6 +106,9 @@ class _Pass:
         finally:
             if before is not None:
                 behaviour.add(before, "")
+                for file in self._files.values():
+                    file.steps += behaviour.counts.steps if file.asked else 0
+                    file.asked = False
                 self.counts = self.counts.merged(behaviour.counts)
                 self._progression += before.progression
                 self._episodes += 1
@@ -114,6 +120,9 @@ class _Pass:
 
     def _step(self, record: StepRecord, duplicates: Duplicates) -> None:
         self._system += len(record.system or "")
+        if record.plan:
+            first = record.plan[0].prompt
+            self._prompts += len(first.before) + len(record.observation) + len(first.after)
         for phase, turns in (("log", record.log), ("plan", record.plan)):
             if turns:
                 most = self._scaffold.schema.limits.log_turns if phase == "log" else self._limit_plan
@@ -125,6 +134,7 @@ class _Pass:
         self._operations(record.maintained, record.step, duplicates)
         for name in asked:
             self._file(name).read_steps += 1
+            self._file(name).asked = True
         if record.invalid:
             self._unknown_actions(record)
         self._actions[record.action] += 1
@@ -216,7 +226,7 @@ class _Pass:
             meant={raw: found.most_common(1)[0][0] for raw, found in self._meant.items()},
             full_log=logs[1] / max(1, logs[0]),
             full_plan=plans[1] / max(1, plans[0]),
-            system_chars=self._system / self._episodes,
+            first_prompt=self._system / self._episodes + self._prompts / self.counts.steps,
             shows=shows,
         )
 
@@ -241,7 +251,7 @@ class _Pass:
             empty=file.empty,
             nothing=file.nothing,
             misses=dict(file.misses.most_common(20)),
-            read_steps=file.read_steps / self.counts.steps,
+            read_steps=file.read_steps / max(1, file.steps),
             fields=lines.field_figures(),
             follows=lines.share(lines.followed),
             end_bytes=file.end_bytes / self._episodes,

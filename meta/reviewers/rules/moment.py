@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
+from automem.schema import ENTRY_FIELDS
 from meta.reviewers.rules.findings import FieldFigures, FileFigures, Measured
 from meta.reviewers.rules.thresholds import thresholds
 
@@ -24,6 +26,13 @@ def _wordy(figures: FieldFigures, limits: Mapping[str, float]) -> bool:
     return figures.chars >= limits["long"] and figures.repeated >= limits["repeated"]
 
 
+def can_fill(name: str, measured: Measured) -> bool:
+    """Whether entries of this game may name a field: the traces show what it is about, and no other game owns it."""
+    owners = re.search(r"\(([^()]*)\)$", ENTRY_FIELDS.get(name, ""))
+    games = [owner.strip().lower() for owner in owners[1].split(",")] if owners else [measured.game]
+    return measured.game in games and measured.shows.get(name, True)
+
+
 def entry(measured: Measured, file: FileFigures, without: Sequence[str] = ()) -> str:
     """An entry for one step.
 
@@ -35,11 +44,15 @@ def entry(measured: Measured, file: FileFigures, without: Sequence[str] = ()) ->
     own = set(file.fields) - dropped
     parts = []
     for name, text in thresholds()["entry"].items():
-        known = measured.shows.get(name, True)
-        if name in dropped or not known:
+        if name in dropped or not can_fill(name, measured):
             continue
         optional = name in thresholds()["compact"]["only_from"]
         if optional and not (name in own or thresholds()["compact"]["only_from"][name] in file.fields):
             continue
         parts.append(text)
     return "".join(parts)
+
+
+def lasting(measured: Measured) -> str:
+    """An entry for what stays as it is for many steps; empty where the game has nothing of the kind."""
+    return "; ".join(text for name, text in thresholds()["lasting"].items() if can_fill(name, measured))

@@ -5,7 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from meta.reviewers.rules.proposal import Rule
+from meta.reviewers.rules.rules.bounds import Bounds
+from meta.reviewers.rules.rules.duplicates import Duplicates
+from meta.reviewers.rules.rules.invalid import Invalid
+from meta.reviewers.rules.rules.limits import Limits
+from meta.reviewers.rules.rules.pins import Pins
 from meta.reviewers.rules.rules.places import LogBecomesMap
+from meta.reviewers.rules.rules.searches import Searches
 from meta.reviewers.rules.rules.stuck import Stuck
+from meta.reviewers.rules.rules.topics import Topics
 
-ALL: Sequence[Rule] = (LogBecomesMap(), Stuck())
+ALL: Sequence[Rule] = (
+    LogBecomesMap(),
+    Topics(),
+    Bounds(),
+    Pins(),
+    Duplicates(),
+    Searches(),
+    Invalid(),
+    Limits(),
+    Stuck(),
+)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from automem.scaffold import Scaffold
-from meta.reviewers.rules import moment
+from meta.reviewers.rules import moment, room
 from meta.reviewers.rules.draft import Draft
 from meta.reviewers.rules.findings import FileFigures, Measured
 from meta.reviewers.rules.proposal import Parameters, Proposal, Rule, Tried
+from meta.reviewers.rules.rules import pins
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "log-becomes-map"
-PLACES, STEPS = "places.txt", "steps.txt"
+PLACES, BLOCKS, STEPS, STATE = "places.txt", "places_{block}.txt", "steps.txt", "state.txt"
 
 
 class LogBecomesMap(Rule):
@@ -23,19 +26,23 @@ class LogBecomesMap(Rule):
         parameters = tried.first_new(NAME, thresholds()["places"]["choices"])
         if parameters is None:
             return None
+        plan = _Plan(
+            log=file.name,
+            entry=moment.entry(measured, file),
+            lasting=moment.lasting(measured),
+            key="{x},{y} level {level}" if moment.can_fill("level", measured) else "{x},{y}",
+            lines=parameters["lines"],
+            room=room.in_prompts(measured, scaffold),
+            pinned=[file.name for file in pins.worth_pinning(measured, scaffold)],
+        )
         limit = scaffold.schema.limits.result_chars
-        entry = moment.entry(measured, file)
-
-        def edit(draft: Draft) -> None:
-            _edit(draft, file.name, entry, parameters, limit, measured)
-
         return Proposal(
             NAME,
             parameters,
             _change(file, parameters),
             _reason(measured, file, limit),
             thresholds()["places"]["expected"],
-            edit,
+            lambda draft: plan.edit(draft, parameters),
         )
 
     def _log(self, measured: Measured, scaffold: Scaffold) -> FileFigures | None:
@@ -88,36 +95,78 @@ def _reason(measured: Measured, file: FileFigures, limit: int) -> str:
     return " ".join(said)
 
 
-def _edit(draft: Draft, log: str, entry: str, parameters: Parameters, limit: int, measured: Measured) -> None:
-    steps = _rename(draft, log)
-    draft.set_file(
-        steps,
-        describe=f"the newest {parameters['lines']} steps, a line each; older lines drop out",
-        entry=entry,
-        max_lines=parameters["lines"],
-        pin=True,
-    )
-    draft.show_pinned()
-    if parameters["map"] == "none":
-        draft.tell("How memory is kept", _SHORT.format(steps=steps))
-        return
-    key = "{x},{y} level {level}" if measured.shows.get("level") else "{x},{y}"
-    if parameters["map"] == "blocks":
-        name = "places_{block}.txt"
-        draft.add_file(
-            name,
-            kind="map",
-            key=key,
-            entry="{what}",
-            block=parameters["block"],
-            describe="what is where, a line a place; one file a block of places",
+@dataclass(frozen=True)
+class _Plan:
+    """What is decided by the figures, whatever the parameters are.
+
+    Attributes:
+        log: the file that is replaced.
+        entry: of the short log.
+        lasting: an entry for what changes seldom; empty where there is nothing of the kind.
+        key: of the map.
+        lines: of the short log.
+        room: characters that a prompt may show of the map.
+        pinned: other files that are worth pinning.
+    """
+
+    log: str
+    entry: str
+    lasting: str
+    key: str
+    lines: int
+    room: int
+    pinned: list[str]
+
+    def edit(self, draft: Draft, parameters: Parameters) -> None:
+        """Make the change."""
+        steps = self._short_log(draft)
+        if parameters["map"] == "none":
+            draft.tell("How memory is kept", _SHORT.format(steps=steps))
+            return
+        if parameters["map"] == "blocks":
+            name = draft.free_name(BLOCKS)
+            draft.add_file(
+                name,
+                kind="map",
+                key=self.key,
+                entry="{what}",
+                block=parameters["block"],
+                describe="what is where, a line a place; one file a block of places",
+            )
+        else:
+            name = draft.free_name(PLACES)
+            draft.add_file(
+                name, kind="map", key=self.key, entry="{what}", pin=True, describe="what is where, a line a place"
+            )
+            draft.limit("result_chars", self.room)
+            draft.add_part("prune", files={name: int(self.room * thresholds()["places"]["map_chars"])})
+        draft.enable("UPSERT", "DELETE")
+        draft.tell("How memory is kept", _MAP.format(steps=steps, places=name, key=self.key))
+
+    def _short_log(self, draft: Draft) -> str:
+        """Let the log keep the newest steps, in short, and show it; its name from now on."""
+        steps = _rename(draft, self.log)
+        draft.set_file(
+            steps,
+            describe=f"the newest {self.lines} steps, a line each; older lines drop out",
+            entry=self.entry,
+            max_lines=self.lines,
+            pin=True,
+            changes=True,
         )
-    else:
-        name = draft.free_name(PLACES)
-        draft.add_file(name, kind="map", key=key, entry="{what}", pin=True, describe="what is where, a line a place")
-        draft.add_part("prune", files={name: int(limit * thresholds()["places"]["map_chars"])})
-    draft.enable("UPSERT", "DELETE")
-    draft.tell("How memory is kept", _MAP.format(steps=steps, places=name, key=key))
+        if self.lasting:
+            draft.add_file(
+                draft.free_name(STATE),
+                kind="note",
+                entry=self.lasting,
+                pin=True,
+                changes=True,
+                describe="what stays as it is for many steps, in one line; written anew when it changes",
+            )
+        # What is shown whole need not be counted.
+        draft.disable("COUNT")
+        pins.pin(draft, self.pinned)
+        return steps
 
 
 def _rename(draft: Draft, log: str) -> str:
