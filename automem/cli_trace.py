@@ -96,15 +96,22 @@ def _files(episodes: Sequence[EpisodeTrace], every: int | None, as_json: bool) -
     """Sizes of memory files: of each episode as JSON, of each task as tables."""
     from automem import growth, stats_view
 
-    found = [(episode, growth.growth(episode)) for episode in episodes]
+    found = []
+    for episode in episodes:
+        try:
+            found.append((episode, growth.growth(episode)))
+        except UserError as error:
+            if len(episodes) == 1:
+                raise
+            _warn(str(error))
     if as_json:
         _json([{"task": e.task, "seed": e.seed, "files": stats_view.plain_files(sizes)} for e, sizes in found])
     else:
-        for task in dict.fromkeys(episode.task for episode in episodes):
+        for task in dict.fromkeys(episode.task for episode, _ in found):
             of_task = [(episode, sizes) for episode, sizes in found if episode.task == task]
             name = task if len(of_task) > 1 else f"{task}, seed {of_task[0][0].seed}"
             _print(stats_view.of_files(name, growth.means([sizes for _, sizes in of_task], every)))
-    for episode in episodes:
+    for episode, _ in found:
         _tell_damage(episode)
 
 

@@ -8,6 +8,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from automem import cli, cli_trace, scaffold, stats_view
 from automem.episode import RESULT, STEPS
 from automem.metric_names import METRICS
 from automem.runs import Run
+from automem.trace import TraceWriter, read
 from tests.traces import Written, a_run
 
 Command = Callable[..., tuple[int, str, str]]
@@ -69,7 +71,22 @@ def test_statistics_of_a_run_and_of_an_episode(automem: Command, made: Run) -> N
     assert json.loads(automem("stats", "first", "--task", "crafter", "--json")[1]) == run
 
 
-def test_sizes_of_memory_files_over_the_steps(automem: Command, made: Run) -> None:
+def other_scaffold(made: Run, folder: Path) -> Path:
+    """A copy of the run in which seed 7 did what its scaffold does not let it do."""
+    shutil.copytree(made.folder, folder / "other")
+    trace = folder / "other" / "episodes" / "Crafter" / "seed-7" / STEPS
+    records = read(trace)[0]
+    op = replace(records[1].log[0].ops[0], name="UPSERT_MAP", args=("1,2", "x"))
+    turn = replace(records[1].log[0], ops=(op,))
+    trace.unlink()
+    with_index = TraceWriter(trace, None, "")
+    for record in (records[0], replace(records[1], log=(turn,)), *records[2:]):
+        with_index.append(record)
+    with_index.close()
+    return folder / "other"
+
+
+def test_sizes_of_memory_files_over_the_steps(automem: Command, made: Run, tmp_path: Path) -> None:
     folder = made.folder / "episodes" / "Crafter" / "seed-7"
     text = (folder / "memory" / "map_notes.txt").read_text()
     code, said, _ = automem("stats", "first", "--seed", "7", "--files", "--every", "3")
@@ -82,6 +99,8 @@ def test_sizes_of_memory_files_over_the_steps(automem: Command, made: Run) -> No
     first, second = json.loads(automem("stats", "first", "--files", "--json")[1])
     assert (first["seed"], second["seed"]) == (7, 8)
     assert first["files"]["map_notes.txt"][-1]["bytes"] == len(text.encode())
+    code, said, err = automem("stats", str(other_scaffold(made, tmp_path)), "--files")
+    assert code == 0 and "Crafter, seed 8: lines" in said and "seed 7" not in said and "is refused now" in err
     code, _, err = automem("stats", "first", "--every", "3")
     assert code == 2 and "add --files" in err
 
