@@ -1,7 +1,7 @@
 # `make` or `make help` lists what there is. `make demo` and `make test` set everything up themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format play eval runs report log diff check doctor bench clean
+.PHONY: help setup demo test lint format play eval loop1 runs report log diff check doctor bench clean
 
 # The first Python that is new enough: `command -v` alone would also find shims that start nothing.
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
@@ -11,6 +11,8 @@ BIN := $(or $(AUTOMEM_VENV),.venv)/bin
 TASK ?= crafter
 SUITE ?= smoke
 MODEL ?= scripted
+REVIEWER ?= rules
+ITERATIONS ?= 6
 EXTRAS ?=
 ARGS ?=
 
@@ -18,7 +20,8 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  TASK=$(TASK) SUITE=$(SUITE) MODEL=$(MODEL) can be given, and ARGS for further options,"
-	@echo "  RUN for report, GAME for log, versions A and B for diff, REF for check,"
+	@echo "  RUN for report, GAME for log and loop1, REVIEWER (rules, llm, command) and META for loop1,"
+	@echo "  versions A and B for diff, REF for check,"
 	@echo "  e.g. make play TASK=nethack MODEL=smollm2 ARGS='--watch --steps 20'"
 
 setup: ## everything installed into .venv, once (EXTRAS=train for the training libraries)
@@ -44,6 +47,11 @@ play: setup ## watch one episode of TASK
 
 eval: setup ## play a SUITE and store the run
 	@$(BIN)/automem eval $(SUITE) --model $(MODEL) $(ARGS)
+
+# Two models may be at work: MODEL plays, META reviews.
+loop1: setup ## let a REVIEWER rewrite the scaffold of GAME, ITERATIONS times, and keep what plays better
+	@$(BIN)/automem loop1 $(or $(GAME),crafter) --model $(MODEL) --reviewer $(REVIEWER) --iterations $(ITERATIONS) \
+		$(if $(META),--meta-model $(META)) $(if $(RUN),--run $(RUN)) $(ARGS)
 
 runs: setup ## the runs so far
 	@$(BIN)/automem runs
