@@ -33,7 +33,7 @@ LARGEST = 0.95
 TUNED = 0.002
 """The error that bets are chosen for. One for all, so that bounds of a smaller error are never closer."""
 
-_HALVINGS = 50
+_HALVINGS = 40
 
 Array = NDArray[np.float64]
 
@@ -52,9 +52,14 @@ def log_wealth(values: Array, mean: float, largest: float = LARGEST) -> Array:
     return np.asarray(game.update(values).log_e_values_)
 
 
+def reached(wealth: Array, alpha: float) -> bool:
+    """Whether what was owned (as `log_wealth` returns it) has ever come to 1 / `alpha`."""
+    return bool(wealth.max() >= -math.log(alpha))
+
+
 def refuted(values: Array, mean: float, alpha: float) -> bool:
     """Whether "the true mean is at most `mean`" has been given up by now, at error `alpha`."""
-    return bool(log_wealth(values, mean).max() >= -math.log(alpha))
+    return reached(log_wealth(values, mean), alpha)
 
 
 def lower(values: Array, alpha: float) -> float:
@@ -79,12 +84,17 @@ def upper(values: Array, alpha: float) -> float:
     return -lower(-values, alpha)
 
 
-def needed(values: Array, more: int, alpha: float) -> float:
+def needed(wealth: Array, more: int, alpha: float) -> float:
     """What `more` further numbers must at least average, were they all equal, to lift the lower bound to 0.
 
     That is with the largest bets throughout. Returns inf where even numbers of 1 would not do it.
+
+    Args:
+        wealth: `log_wealth` of the numbers so far, against a mean of 0.
+        more: how many may come.
+        alpha: of the lower bound.
     """
-    missing = -math.log(alpha) - float(log_wealth(values, 0.0)[-1])
+    missing = max(0.0, -math.log(alpha) - float(wealth[-1]))
     if missing > more * math.log1p(LARGEST):
         return math.inf
-    return math.expm1(max(missing, 0.0) / more) / LARGEST if more else 0.0
+    return math.expm1(missing / more) / LARGEST if more else 0.0

@@ -66,19 +66,17 @@ class Sequential:
             values: differences in [-1, 1], shape (seeds,).
             alpha: as there.
         """
-        if betting.refuted(values, 0.0, alpha):
+        wealth = betting.log_wealth(values, 0.0)
+        if betting.reached(wealth, alpha):
             return "accepted"
         if betting.refuted(-values, -self.smallest_gain, self.futility):
             return "rejected"
-        left = self._left(values)
-        return "inconclusive" if not left or self._hopeless(values, left, alpha) else "continue"
+        needed = betting.needed(wealth, self._left(values), alpha)
+        hopeless = needed >= 1 or betting.refuted(-values, -needed, self.futility)
+        return "inconclusive" if hopeless else "continue"
 
     def _left(self, values: NDArray[np.float64]) -> int:
         return max(0, self.most - len(values))
-
-    def _hopeless(self, values: NDArray[np.float64], left: int, alpha: float) -> bool:
-        needed = betting.needed(values, left, alpha)
-        return needed >= 1 or betting.refuted(-values, -needed, self.futility)
 
     def _why(self, decision: Decision, values: NDArray[np.float64], alpha: float, lower: float, upper: float) -> str:
         """The reason of a decision, to follow "after so many seeds"."""
@@ -93,7 +91,7 @@ class Sequential:
             return between
         if not left:
             return f"{between}, and no seeds are left"
-        needed = betting.needed(values, left, alpha)
+        needed = betting.needed(betting.log_wealth(values, 0.0), left, alpha)
         wanted = f"would have to average {_points(needed)}" if needed <= 1 else "could not do it"
         return (
             f"it is given up: to bring the lower bound above 0, the other {left} {wanted}, "
