@@ -2,17 +2,22 @@
 
 Writes a run of ten episodes of a tenth of the steps each and one long episode, with the records of a
 scaffold that notes every observation verbatim (about 8 kB of JSON a step, 470 characters of it into
-memory), through the code that writes them in play. Then asks what people ask. No game is played.
+memory), through the code that writes them in play. The ten are killed at the worst moment, just before their
+index would say what the last steps come to. Then asks what people ask. No game is played.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import os
 import random
 import resource
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -29,6 +34,7 @@ from automem.scaffold import Scaffold
 from automem.trace import index
 from automem.trace.search import search
 from automem.trace.stats import so_far
+from automem.trace.tally import Tally
 
 THINGS = ("grass", "tree", "water", "stone", "coal", "zombie", "table", "sand", "path", "cow")
 PLACES = ("north", "south-east", "west", "north-west", "south")
@@ -60,8 +66,10 @@ class Episode:
         self.memory = Memory(
             folder / MEMORY, files, played.schema.limits.for_memory(), initial=played.initial, replace=True
         )
-        self.writer = trace.TraceWriter(folder / STEPS, self.memory if indexed else None, played.identity)
+        self.tally = Tally()
+        self.writer = trace.TraceWriter(folder / STEPS, self.memory if indexed else None, played.identity, self.tally)
         self._action = "Noop"
+        self._before: StepRecord | None = None
 
     def record(self, step: int) -> StepRecord:
         """The next step; memory is changed as it says."""
@@ -95,16 +103,27 @@ class Episode:
             result.duplicate, result.truncated,
         )  # fmt: skip
 
+    def append(self, record: StepRecord) -> None:
+        """Write a step; the one before it is counted first, as in play."""
+        if self._before is not None:
+            self.tally.add(self._before, record.observation)
+        self._before = record
+        self.writer.append(record)
+
     def play(self, steps: int) -> None:
         """Write so many steps."""
         for step in range(steps):
-            self.writer.append(self.record(step))
+            self.append(self.record(step))
         self.writer.close()
         self.memory.close()
 
 
-def make_run(name: str, seeds: int, steps: int) -> Path:
-    """A run of made-up episodes, unfinished: without ``episode.json``."""
+def make_run(name: str, seeds: int, steps: int, killed: bool) -> Path:
+    """A run of made-up episodes, unfinished: without ``episode.json``.
+
+    Args:
+        killed: each plays in a process that ends without closing anything.
+    """
     played = scaffold.load("crafter/v0")
     config = RunConfig(
         name=name,
@@ -117,7 +136,18 @@ def make_run(name: str, seeds: int, steps: int) -> Path:
     )
     run = runs.create(config, {"crafter": played})
     for job in run.jobs():
-        Episode(job.folder, played, job.seed).play(steps)
+        if killed and (child := os.fork()):
+            os.waitpid(child, 0)
+            continue
+        episode = Episode(job.folder, played, job.seed)
+        if not killed:
+            episode.play(steps)
+            continue
+        try:
+            for step in range(steps):
+                episode.append(episode.record(step))
+        finally:
+            os._exit(0)
     return run.folder
 
 
@@ -139,8 +169,32 @@ def timed(what: Callable[[], object]) -> str:
     return "{:.3f} s ({:.2f} s of CPU)".format(*seconds(what))
 
 
+def fresh(question: str) -> str:
+    """How long a question takes in a process that has asked nothing yet, imports left out; the best of five."""
+    ask = (
+        "import time; from automem import trace; trace.EpisodeTrace, trace.RunTrace; "
+        f"wall, cpu = time.perf_counter(), time.process_time(); {question}; "
+        "print(time.perf_counter() - wall, time.process_time() - cpu)"
+    )
+    said = [subprocess.run([sys.executable, "-c", ask], check=True, capture_output=True, text=True) for _ in range(5)]
+    wall, cpu = (min(column) for column in zip(*(map(float, one.stdout.split()) for one in said), strict=True))
+    return f"{wall:.3f} s ({cpu:.2f} s of CPU)"
+
+
+@contextlib.contextmanager
+def sealed(folder: Path) -> Iterator[None]:
+    """With its index sealed, as that of a finished episode is after the first question."""
+    path = index.path_of(folder / STEPS)
+    before = path.read_bytes()
+    while len(path.read_bytes()) == len(before):
+        time.sleep(1)  # a seal wants a trace that was left alone for a while
+        index.seal(folder / STEPS, index.load(folder / STEPS))
+    yield
+    path.write_bytes(before)
+
+
 def writer_overhead(folder: Path, steps: int) -> dict[str, float]:
-    """Microseconds that writing a record takes, without and with the index."""
+    """Microseconds that counting and writing a record takes, without and with the index."""
     played = scaffold.load("crafter/v0")
     found = {}
     episodes = {name: Episode(folder / name, played, 1, name == "with") for name in ("without", "with")}
@@ -148,7 +202,7 @@ def writer_overhead(folder: Path, steps: int) -> dict[str, float]:
     for step in range(steps):
         for name, episode in episodes.items():
             record = episode.record(step)
-            times[name].append(seconds(lambda: episode.writer.append(record))[1])  # noqa: B023 - called at once
+            times[name].append(seconds(lambda: episode.append(record))[1])  # noqa: B023 - called at once
     for name, episode in episodes.items():
         episode.writer.close()
         found[name] = 1e6 * statistics.fmean(times[name])
@@ -169,9 +223,10 @@ def figures(steps: int, keep: Path | None) -> Iterator[tuple[str, str]]:
     folder = Path(tempfile.mkdtemp(prefix="trace-questions-"))
     os.environ["AUTOMEM_RUNS"] = str(keep or folder)
     try:
-        for name, seeds, length in (("long", 1, steps), ("ten", 10, steps // 10)):
+        for name, seeds, length in (("long", 1, steps), ("ten", 10, steps // 10 - 1)):
             if not runs.exists(name):
-                yield f"made {seeds} x {length} steps", timed(lambda: make_run(name, seeds, length))  # noqa: B023
+                making = functools.partial(make_run, name, seeds, length, seeds > 1)
+                yield f"made {seeds} x {length} steps", timed(making)
         yield from one_episode(Path(os.environ["AUTOMEM_RUNS"]) / "long" / "episodes" / "Crafter" / "seed-0", steps)
         yield "statistics of ten episodes, unfinished", timed(lambda: trace.RunTrace("ten").stats())
         finish("ten")
@@ -189,6 +244,10 @@ def one_episode(folder: Path, steps: int) -> Iterator[tuple[str, str]]:
     yield "index, bytes a step", f"{index.path_of(folder / STEPS).stat().st_size / steps:.1f}"
     asked = trace.EpisodeTrace(folder)
     yield f"memory at step {steps - 2}, first question", timed(lambda: asked.memory(steps - 2))
+    first = f"trace.EpisodeTrace({str(folder)!r}).memory({steps - 2})"
+    yield "the same in a new process", fresh(first)
+    with sealed(folder):
+        yield "the same, index sealed", fresh(first)
     chosen = random.Random(0)
     times = [seconds(lambda: asked.memory(chosen.randrange(steps))) for _ in range(20)]
     for name, middle in (("median", statistics.median), ("slowest", max)):
