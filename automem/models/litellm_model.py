@@ -9,22 +9,18 @@ from __future__ import annotations
 import asyncio
 import difflib
 import functools
-import http.client
 import json
 import logging
 import os
 import random
 import re
 import time
-import urllib.error
-import urllib.request
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from types import ModuleType
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from automem.models.protocol import (
     ChatReply,
@@ -38,14 +34,13 @@ from automem.models.protocol import (
     ToolsRefused,
     UnknownModel,
 )
+from automem.models.secrets import scrub
+from automem.models.serving import base_from_environment, check_server
 
 _Read = TypeVar("_Read")
 
 MAX_CONNECTIONS = 2048
 """Sockets to one server: hundreds of episodes may wait for one vLLM at once."""
-
-OPENAI_COMPATIBLE = ("hosted_vllm", "openai", "custom_openai", "openai_like", "litellm_proxy", "lm_studio", "llamafile")
-"""Providers whose servers list what they serve under ``/models``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +95,9 @@ class LiteLLM:
         """Check key and server once, within seconds. Raises `UnknownModel` or `ModelUnavailable`."""
         litellm = await asyncio.to_thread(_litellm)
         check(self._litellm_name)
-        base = self.api_base or _base_from_environment(self._litellm_name)
+        base = self.api_base or base_from_environment(self._litellm_name)
         if base is not None:
-            await asyncio.to_thread(_check_server, self._litellm_name, base, self._key())
+            await asyncio.to_thread(check_server, self._litellm_name, base, self._key())
             return
         if self._litellm_name.startswith("hosted_vllm/"):
             raise ModelUnavailable(
@@ -258,28 +253,6 @@ def check(name: str) -> None:
         raise UnknownModel(f"{name!r}: LiteLLM knows no provider {provider!r}.{hint} {example}")
 
 
-_SECRET_NAME = re.compile(r"(_API_KEY|_KEY|_TOKEN|_SECRET|_PASSWORD)$")
-_SECRET_SHAPES = (
-    re.compile(r"\b(sk|gsk|xai|hf|key|pk)[-_][A-Za-z0-9_\-*]{6,}"),
-    re.compile(r"(?<=[Bb]earer )\S+"),
-    re.compile(r"(?i)(?<=key=)[^&\s]+"),
-    re.compile(r"(?i)(?<=token=)[^&\s]+"),
-    re.compile(r"(?<=://)[^/\s@]+(?=@)"),
-)
-
-
-def scrub(text: str, *secrets: str | None) -> str:
-    """`text` without API keys: those given, those in the environment, and whatever looks like one."""
-    known = {value for name, value in os.environ.items() if _SECRET_NAME.search(name)} | {s for s in secrets if s}
-    # Longest first: a key may be part of another. Very short values would blank out ordinary words.
-    for secret in sorted(known, key=len, reverse=True):
-        if len(secret) >= 6:
-            text = text.replace(secret, "***")
-    for shape in _SECRET_SHAPES:
-        text = shape.sub("***", text)
-    return text
-
-
 _in_use: weakref.WeakSet[LiteLLM] = weakref.WeakSet()
 """Models that have asked something and were not closed: LiteLLM's connections are shared by all of them."""
 
@@ -385,48 +358,3 @@ def _first_line(error: Exception, *secrets: str | None) -> str:
     # Scrubbed before it is cut: half a key would not be known for one.
     line = " ".join(scrub(str(error), *secrets).split()) or type(error).__name__
     return line if len(line) <= 300 else line[:297] + "..."
-
-
-def _base_from_environment(name: str) -> str | None:
-    """The address that LiteLLM would take from the environment for this provider."""
-    provider = name.partition("/")[0].upper()
-    for variable in (f"{provider}_API_BASE", f"{provider}_BASE_URL"):
-        if os.environ.get(variable):
-            return os.environ[variable].rstrip("/")
-    return None
-
-
-def _check_server(name: str, base: str, key: str | None) -> None:
-    """Ask the server at `base` what it serves. Raises `ModelUnavailable` when that shows that `name` cannot work."""
-    provider, _, model = name.partition("/")
-    shown = scrub(base)
-    try:
-        address = urlsplit(base)
-        usable = address.scheme in ("http", "https") and (address.port or 1) > 0 and not any(map(str.isspace, base))
-    except ValueError:
-        usable = False
-    if not usable:
-        raise ModelUnavailable(f"{shown!r} is no address of a server: it should look like http://HOST:PORT/v1.")
-    key = key or os.environ.get(f"{provider.upper()}_API_KEY")
-    request = urllib.request.Request(f"{base}/models", headers={"Authorization": f"Bearer {key}"} if key else {})
-    local = address.hostname in ("localhost", "127.0.0.1", "::1")
-    opener = urllib.request.build_opener(*([urllib.request.ProxyHandler({})] if local else []))
-    try:
-        with opener.open(request, timeout=10) as response:
-            served = [str(entry["id"]) for entry in json.load(response)["data"]]
-    except urllib.error.HTTPError as error:
-        if error.code in (401, 403):
-            raise ModelUnavailable(
-                f"{name}: the server at {shown} refused the API key (HTTP {error.code})."
-                f" It is taken from {provider.upper()}_API_KEY."
-            ) from None
-        return  # it is there; not every server lists what it serves
-    except (OSError, http.client.HTTPException) as error:  # refused, timed out, or something that speaks no HTTP
-        reason = scrub(str(getattr(error, "reason", error)))
-        raise ModelUnavailable(
-            f"{name}: no server answers at {shown} ({reason}). Start it first, or give its address with --api-base."
-        ) from None
-    except (ValueError, KeyError, TypeError):
-        return
-    if provider in OPENAI_COMPATIBLE and served and model not in served:
-        raise ModelUnavailable(f"{name}: the server at {shown} does not serve {model}, but: {', '.join(served[:10])}.")

@@ -17,7 +17,7 @@ from automem.errors import UserError
 from automem.models.protocol import ToolCall
 from automem.vocabulary import one_line
 from meta.reviewers.llm.room import Room
-from meta.reviewers.llm.tool import Arguments, Tool
+from meta.reviewers.llm.tool import PAGE, Arguments, Tool
 
 LONGEST = 1_000_000
 """Characters of the arguments of one call."""
@@ -66,7 +66,7 @@ async def answer(tools: Mapping[str, Tool], room: Room, call: ToolCall, cut: boo
     except Exception as error:  # a review costs money: a defect of one tool must not end it
         _log.exception("the tool %s failed", tool.name)
         text = f"the tool failed: {type(error).__name__}: {one_line(str(error), 300)}"
-    return Answered(storable(text))
+    return Answered(storable(_bounded(text)))
 
 
 def understood(tools: Mapping[str, Tool], call: ToolCall) -> tuple[Tool, Arguments]:
@@ -75,7 +75,7 @@ def understood(tools: Mapping[str, Tool], call: ToolCall) -> tuple[Tool, Argumen
     tool = tools.get(name)
     if tool is None:
         near = difflib.get_close_matches(name[:100], tools, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
+        hint = f"; did you mean {near[0]}?" if near else "."
         raise Malformed(f"there is no tool {one_line(name, 60)!r}{hint} The tools are: {', '.join(tools)}.")
     given = arguments_of(call)
     try:
@@ -113,6 +113,12 @@ def _wrong(error: ValidationError) -> str:
         else:
             told.append(f"{field}: {one_line(problem['msg'], 200)}")
     return "; ".join(told)
+
+
+def _bounded(text: str) -> str:
+    """What was not paged, cut where nobody would read on."""
+    most = 2 * PAGE
+    return text if len(text) <= most else f"{text[:most]}\n(cut: {len(text) - most} more characters)"
 
 
 def storable(text: str) -> str:

@@ -91,7 +91,7 @@ def hooks() -> str:
 
 
 def _step() -> str:
-    return f"A Step is {inspect.getdoc(api.Step)}"
+    return f"A Step: {inspect.getdoc(api.Step)}"
 
 
 @functools.cache

@@ -83,7 +83,7 @@ class Room:
         if name == PARENT:
             return self.evidence.parent
         if name == CANDIDATE:
-            return scaffold.load(str(self.desk.candidate))
+            return scaffold.load(str(self.desk.candidate.resolve()))
         ancestor = self._ancestor(name)
         return scaffold.load(str(ancestor.place)) if ancestor else self.attempt(name).scaffold()
 

@@ -9,6 +9,7 @@ from pydantic import Field
 from automem.check import Report
 from automem.errors import UserError
 from automem.scaffold import ScaffoldError
+from meta import candidate
 from meta.reviewers.llm import structure
 from meta.reviewers.llm.room import CANDIDATE, Room
 from meta.reviewers.llm.tool import Arguments, Paged, Tool, page_of
@@ -38,11 +39,12 @@ async def finish(room: Room, asked: Finish) -> str:
         raise UserError("not finished: the description has to be one line of text")
     report = room.checked or await _checked(room)
     if not report.ok:
-        raise UserError(f"not finished: the candidate cannot be used as it is.\n{told(report)}")
+        raise UserError(f"not finished: the candidate cannot be used as it is.\n{page_of(told(report), 1)}")
     try:
-        changes = structure.changes(room.evidence.parent, room.version(CANDIDATE))
+        made = room.version(CANDIDATE)
     except ScaffoldError as error:
         raise UserError(f"not finished: the candidate does not load: {error}") from error
+    changes = structure.changes(room.evidence.parent, made)
     if not changes.any:
         raise UserError("not finished: the candidate plays exactly as its parent; change something, or check diff")
     if not changes.structural:
@@ -50,6 +52,9 @@ async def finish(room: Room, asked: Finish) -> str:
             "not finished: only wording has changed. At least one change has to be structural: memory files and their "
             "kinds, keys, entries or pins, operations, limits, hooks, or what a template shows and when"
         )
+    problem = candidate.problem(made, room.evidence.parent, made.schema.scaffold.version, room.evidence.attempts)
+    if problem:
+        raise UserError(f"not finished: {problem}")
     room.finished = (description, asked.analysis.strip())
     return f"Finished. Structural changes: {'; '.join(changes.structural)}."
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from rich.console import Console
 
+import games
 from automem import compare, compare_view
 from automem.errors import UserError
 from automem.runs import Run
@@ -104,8 +105,15 @@ class Compared(Paged):
     """The one that is held against it."""
 
 
+def _episodes(room: Room, asked: OfEpisodes) -> tuple[EpisodeTrace, ...]:
+    try:
+        return room.trace(asked.run).select(asked.task, asked.seed)
+    except games.UnknownTask as error:
+        raise UserError(str(error)) from error
+
+
 def _episode(room: Room, asked: OfEpisodes) -> EpisodeTrace:
-    found = room.trace(asked.run).select(asked.task, asked.seed)
+    found = _episodes(room, asked)
     if len(found) > 1:
         listed = ", ".join(f"{episode.task} {episode.seed}" for episode in found[:50])
         raise UserError(f"{len(found)} episodes fit; choose one with task and seed: {listed}")
@@ -115,7 +123,8 @@ def _episode(room: Room, asked: OfEpisodes) -> EpisodeTrace:
 def _check_steps(episode: EpisodeTrace, *steps: int) -> None:
     for step in steps:
         if step >= len(episode):
-            raise UserError(f"there is no step {step}: this episode has the steps 0 to {len(episode) - 1}")
+            there = f"the steps 0 to {len(episode) - 1}" if len(episode) else "no step that can be read"
+            raise UserError(f"there is no step {step}: this episode has {there}")
 
 
 def _seen(trace: RunTrace) -> Run:
@@ -183,7 +192,7 @@ def memory_diff(room: Room, asked: MemoryBetween) -> str:
 def search_text(room: Room, asked: Search) -> str:
     """Where a text stands."""
     found = search.search(
-        room.trace(asked.run).select(asked.task, asked.seed),
+        _episodes(room, asked),
         asked.pattern,
         regex=asked.regex,
         where=asked.where or search.EVERYWHERE,
