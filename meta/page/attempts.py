@@ -188,14 +188,22 @@ def rows(behaviour: Sequence[Behaviour]) -> list[dict[str, str]]:
             "name": metric(one.name).label,
             "unit": unit(one.name),
             "meaning": metric(one.name).meaning,
-            "a": figure(one.name, one.a),
-            "b": figure(one.name, one.b),
+            "a": value(one.name, one.a),
+            "b": value(one.name, one.b),
             "change": change(one.change),
         }
         for one in behaviour
     ]
 
 
+def value(name: str, measured: float | None) -> str:
+    """A metric's value; a dash where there is none."""
+    return "–" if measured is None else figure(name, measured)
+
+
 def change(share: float | None) -> str:
     """A relative change, in percent with its sign; a dash where there is none."""
-    return "–" if share is None else f"{figures.signed(share, 0)} %"
+    if share is None:
+        return "–"
+    percent = round(100 * share)
+    return f"{percent:+d} %".replace("-", "−") if percent else "0 %"

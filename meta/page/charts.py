@@ -71,12 +71,10 @@ def trajectory(looks: Sequence[Look], smallest: float, label: str) -> str:
         label: what the chart shows.
     """
     rows = [_row(look) for look in looks]
-    means = [abs(row["mean"]) for row in rows]
-    reach = max(_WIDEST, 1.5 * max(means), 150 * smallest)
-    ends = [v for row in rows for v in (row["low"], row["high"], row["mean"]) if v is not None and abs(v) <= reach]
-    cut = any(v is not None and abs(v) > reach for row in rows for v in (row["low"], row["high"]))
-    domain = [-reach, reach] if cut else [min(0, *ends), max(0, 100 * smallest, *ends)]
-    up = alt.Scale(domain=domain, nice=not cut, zero=False)
+    reach = max(_WIDEST, 1.5 * max(abs(row["mean"]) for row in rows), 150 * smallest)
+    ends = [0.0, 100 * smallest, *(v for row in rows for v in (row["low"], row["high"], row["mean"]) if v is not None)]
+    domain = [max(min(ends), -reach), min(max(ends), reach)]
+    up = alt.Scale(domain=domain, nice=True, zero=False)
     across = alt.X("seeds:Q", title="seeds played", scale=alt.Scale(domainMin=0), axis=alt.Axis(tickMinStep=1))
     bounded = _data([row for row in rows if row["low"] is not None])
     band = (

@@ -31,12 +31,14 @@ def sentence(history: History) -> str:
         kept = len(history.versions) - 1
         kept_words = "no version has been accepted yet" if not kept else f"{_count(kept, 'version')} accepted so far"
         return f"This loop is not finished: {_count(len(history.attempts), 'attempt')} over, {kept_words}."
+    if result["held_out"] is None and len(history.versions) > 1:
+        return f"No accepted version gains over {root.ref}, the version that the loop began with; it stays the best."
     if result["held_out"] is None:
         return f"Nothing that was tried was accepted; {root.ref}, the version that the loop began with, stays the best."
     gate, held_out = result["gate"]["overall"], result["held_out"]["overall"]
     on_gate = f"{_points(gate)} on {_count(_seeds(history), 'gate seed')}"
     on_held_out = f"{_points(held_out)} on {_count(len(history.loop.config.held_out), 'held-out seed')}"
-    return f"{result['best']['ref']} against {root.ref}: {on_gate}, and {on_held_out}, which the loop never used."
+    return f"{result['best']['ref']} gains {on_gate} over {root.ref}, and {on_held_out}, which the loop never used."
 
 
 def warnings(history: History) -> list[str]:

@@ -18,7 +18,7 @@ import jinja2
 from markupsafe import Markup
 
 from automem import pages, runs
-from automem.metric_names import figure, metric, unit
+from automem.metric_names import metric, unit
 from automem.report import charts, figures
 from automem.visible import visible_lines
 from meta.page import attempts, curve, files, head, history, tree
@@ -121,7 +121,7 @@ def _whole(found: History) -> list[dict[str, Any]]:
             "unit": unit(name),
             "meaning": metric(name).meaning,
             "cells": [
-                (figure(name, one["a"]), figure(name, one["b"]), attempts.change(one["change"]))
+                (attempts.value(name, one["a"]), attempts.value(name, one["b"]), attempts.change(one["change"]))
                 if (one := side.get(name)) is not None
                 else ("–", "–", "–")
                 for side in sides
