@@ -22,6 +22,7 @@ from automem.vocabulary import one_line
 from meta.evidence import Evidence
 from meta.reviewers.command import inside, view
 from meta.reviewers.command.contained import INSIDE, Place
+from meta.reviewers.command.options import CommandOptions
 
 ATTEMPTS = 40
 """Earlier attempts that are shown, the latest ones."""
@@ -52,13 +53,14 @@ class Again:
     complaint: str = ""
 
 
-def write(evidence: Evidence, folder: Path, begin: Again, minutes: float | None) -> Place:
+def write(evidence: Evidence, folder: Path, begin: Again, options: CommandOptions, minutes: float | None) -> Place:
     """Write it below the attempt's folder, in place of what an earlier round was given.
 
     Args:
         evidence: what the reviewer may know.
         folder: the attempt's.
         begin: what the round begins with.
+        options: what the command may use.
         minutes: that are left; None is no limit.
     """
     given = folder / "given"
@@ -90,6 +92,7 @@ def write(evidence: Evidence, folder: Path, begin: Again, minutes: float | None)
         "older": len(evidence.attempts) - len(shown),
         "figures": {name: _summary(found) for name, found in figures.items()},
         "complaint": begin.complaint,
+        "options": options,
         "minutes": minutes,
     }
     (workspace / "TASK.md").write_text(_TEMPLATES.get_template("task.j2").render(known), encoding="utf-8")
@@ -98,7 +101,7 @@ def write(evidence: Evidence, folder: Path, begin: Again, minutes: float | None)
 
 def write_program(given: Path) -> None:
     """Write what every workspace needs to be worked in."""
-    write_files(given / "etc", {name: text.encode() for name, text in view.accounts().items()})
+    write_files(given / "etc", {name: text.encode() for name, text in view.etc().items()})
     write_files(given, {"bin/automem": view.launcher().encode(), INSIDE: Path(inside.__file__).read_bytes()})
     (given / "bin" / "automem").chmod(0o755)
 

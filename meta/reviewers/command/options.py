@@ -20,7 +20,8 @@ class CommandOptions(BaseModel):
     command: str
     """The command line, split as a shell splits it, but run without one. It gets its task on standard input, too."""
     network: bool = False
-    """Let it use the network: the whole of it, servers on this machine included."""
+    """Let it use the network: all of it, servers on this machine included. It then gets no Unix sockets but pairs: they
+    would lead to the machine's own services."""
     env: tuple[str, ...] = ()
     """Names of environment variables that it gets, such as OPENAI_API_KEY."""
     read: tuple[Path, ...] = ()
@@ -31,7 +32,7 @@ class CommandOptions(BaseModel):
     """MiB of memory, of all its processes together, and of the data of each."""
     disk_mb: Annotated[int, Field(ge=1, le=1_048_576)] = 512
     """MiB that it may store in its workspace, its home folder and /tmp, which lie in memory; and in a file anywhere."""
-    processes: Annotated[int, Field(ge=8, le=32_768)] = 512
+    processes: Annotated[int, Field(ge=8, le=32_768)] = 1024
     """Processes and threads at a time."""
     rounds: Annotated[int, Field(ge=1, le=10)] = 2
     """How often it is run at most: again, with what was found wrong, when its files cannot be used."""

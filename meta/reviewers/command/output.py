@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +20,9 @@ LONGEST = 65_536
 SAID_CHARS = 160
 """Characters of a line that whoever watches is told."""
 
+INTERVAL = 0.5
+"""Seconds between two lines that whoever watches is told."""
+
 
 class Output:
     """Takes what one round prints.
@@ -33,7 +37,7 @@ class Output:
             path: a file to add to.
             heading: a line to begin with.
             secrets: texts that must not be in it.
-            said: is told each last line.
+            said: is told the last line now and then.
         """
         self.last = ""
         self._secrets = secrets
@@ -41,8 +45,9 @@ class Output:
         self._said = said
         self._waiting = ""
         self._left = MOST_BYTES
+        self._told = float("-inf")
         self._file = path.open("a", encoding="utf-8", errors="replace")
-        self._file.write(f"--- {heading}\n")
+        self._file.write(f"--- {visible_lines(heading)}\n")
         self._file.flush()
 
     async def take(self, stream: asyncio.StreamReader) -> None:
@@ -53,31 +58,33 @@ class Output:
     def close(self) -> None:
         """Write what waits, and close the file."""
         if not self._file.closed:
-            self._write(self._clean(self._waiting))
+            self._write(self._waiting)
             self._file.close()
 
     def _add(self, text: str) -> None:
         self._waiting += text
+        if self._left <= 0:
+            # Nothing but the last line will be asked for, and reading on has to be cheap.
+            if len(self._waiting) > LONGEST:
+                self._waiting = self._waiting[-LONGEST:].partition("\n")[2]
+            if self._due():
+                self._tell(self._clean(self._waiting))
+            return
         whole, newline, rest = self._waiting.rpartition("\n")
         if newline:
             self._waiting = rest
-            self._write(self._clean(whole) + "\n")
+            self._write(f"{whole}\n")
         if len(self._waiting) > LONGEST:
             # A secret may have come in part: its beginning stays until the rest is there.
             text = scrub(self._waiting, *self._secrets)
             cut = len(text) - self._overlap
             self._waiting = text[cut:]
-            self._write(self._clean(text[:cut]))
-
-    def _clean(self, text: str) -> str:
-        plain = scrub(text, *self._secrets).replace("\r\n", "\n").replace("\t", "    ")
-        return visible_lines(plain)
+            self._write(text[:cut])
 
     def _write(self, text: str) -> None:
-        lines = [line for line in text.split("\n") if line.strip()]
-        if lines:
-            self.last = one_line(lines[-1], SAID_CHARS)
-            self._said(self.last)
+        """Write a text that no secret begins or ends outside of."""
+        text = self._clean(text)
+        self._tell(text)
         if self._left <= 0:
             return
         data = text.encode("utf-8", "replace")
@@ -86,3 +93,18 @@ class Output:
         if self._left <= 0:
             self._file.write(f"\n… more than {MOST_BYTES} bytes were printed; the rest is not kept\n")
         self._file.flush()
+
+    def _clean(self, text: str) -> str:
+        return visible_lines(scrub(text, *self._secrets).replace("\r\n", "\n").replace("\t", "    "))
+
+    def _tell(self, text: str) -> None:
+        line = text.rstrip().rpartition("\n")[2].strip()
+        if not line:
+            return
+        self.last = one_line(line, SAID_CHARS)
+        if self._due():
+            self._told = time.monotonic()
+            self._said(self.last)
+
+    def _due(self) -> bool:
+        return time.monotonic() - self._told >= INTERVAL

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,7 +81,7 @@ class CommandReviewer:
             if done is None:
                 left_over = _left_over(desk, seconds)
                 minutes = None if left_over is None else left_over / 60
-                place = await asyncio.to_thread(given.write, evidence, desk.folder, begin, minutes)
+                place = await asyncio.to_thread(given.write, evidence, desk.folder, begin, self._options, minutes)
                 done, files = await self._round(number, place, desk, left_over, start, evidence.parent.sources)
                 rounds.keep(number, done, files)
             seconds += done.seconds
@@ -120,7 +120,8 @@ class CommandReviewer:
         assert self._containment is not None
         desk.said(f"{self._command}, round {number}")
         secrets = self._secrets()
-        output = Output(desk.folder / LOG, f"round {number}: {self._options.command}", [*secrets.values()], desk.said)
+        heading = f"round {number}: {self._options.command}\n{self._seen()}"
+        output = Output(desk.folder / LOG, heading, [*secrets.values()], desk.said)
         began = time.monotonic()
         try:
             left = await contained.run(self._options, self._containment, place, seconds, output)
@@ -142,6 +143,21 @@ class CommandReviewer:
     @property
     def _command(self) -> str:
         return f"the command {Path(self._options.words[0]).name!r}"
+
+    def _seen(self) -> str:
+        """What is in view, for whoever reads the log."""
+        if self._containment == "unsafe":
+            return "not contained: it sees and may do what you may"
+
+        def listed(paths: Iterable[object]) -> str:
+            return ", ".join(map(str, paths)) or "none"
+
+        return (
+            f"contained by bubblewrap; network: {'yes' if self._options.network else 'no'}; "
+            f"variables: {listed(self._options.env)}\n"
+            f"read-only: {listed([*view.SYSTEM, *view.shown(self._options)])}\n"
+            f"may be changed, and stays: {listed(self._options.write)}"
+        )
 
     def _secrets(self) -> dict[str, str]:
         return {name: os.environ[name] for name in self._options.env if os.environ.get(name)}

@@ -170,9 +170,8 @@ def bubblewrap(
         command += ["--ro-bind", str(entry), str(WORKSPACE / entry.name)]
     for name, path in evidence.items():
         command += ["--ro-bind", str(path), str(WORKSPACE / name)]
-    etc = given / "etc"
-    for name in ("passwd", "group"):
-        command += ["--ro-bind", str(etc / name), f"/etc/{name}"]
+    for name in ("passwd", "group", *([] if options.network else ["hosts"])):
+        command += ["--ro-bind", str(given / "etc" / name), f"/etc/{name}"]
     return [*command, "--remount-ro", "/", "--chdir", str(WORKSPACE), "--"]
 
 
@@ -187,9 +186,10 @@ def _system(network: bool) -> Iterable[str]:
             yield from ("--ro-bind", str(path.resolve()), str(path))
 
 
-def accounts() -> dict[str, str]:
-    """Files of ``/etc`` that name the user inside."""
+def etc() -> dict[str, str]:
+    """Files of ``/etc`` that are made for the inside, which name its user and itself."""
     return {
         "passwd": f"agent:x:{USER}:{USER}:agent:{home()}:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n",
         "group": f"agent:x:{USER}:\nnogroup:x:65534:\n",
+        "hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     }

@@ -43,6 +43,8 @@ say(f"# Show fewer lines of a search\\n\\nIn {counted} steps of {len(stats['epis
 
 def test_an_agent_that_asks_edits_checks_and_says_what_it_did(bench: Bench) -> None:
     bench.smoke, bench.containment = True, None
+    index = next(bench.evidence.run.run.folder.rglob("*.index"))
+    index.unlink()  # where it cannot be written again, either
     revision = bench.review(HONEST)
     assert revision.description == "Show fewer lines of a search"
     assert revision.analysis == "In 12 steps of 1 episode nobody read them."
@@ -54,6 +56,7 @@ def test_an_agent_that_asks_edits_checks_and_says_what_it_did(bench: Bench) -> N
     assert [report.ok for report in bench.reports] == [True]
     # The check inside played an episode, its hooks contained there, too.
     assert "a smoke episode" in bench.log and "not checked" not in bench.log
+    assert not index.exists()
 
 
 def test_nothing_of_other_seeds_is_in_the_workspace(bench: Bench) -> None:
