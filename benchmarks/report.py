@@ -1,7 +1,7 @@
 """How large reports are, and how fast: ``python benchmarks/report.py [--run RUN]``.
 
 Ten episodes of Crafter of 1,000 steps, played by `scripted` with crafter/v1 if no run is given (some minutes;
-seeds that it is known to survive). Makes the report, opens it in headless Chromium some times, and steps
+seeds on which it mostly lives that long). Makes the report, opens it in headless Chromium some times, and steps
 through all episodes: with the slider to steps anywhere, and on from there with the arrow key.
 
 Opening: from navigation until the first step is shown. A step: from the key until its picture, turns and
