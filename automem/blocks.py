@@ -13,6 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 OBSERVATION_START = "=== STEP {step} | last action: {action} ==="
 OBSERVATION_END = "=== END OF OBSERVATION ==="
 NO_ACTION = "none"
+CHANGES: Mapping[str, str] = {
+    "log": "write no line that says what the newest one says, but for its step; steps without a line changed nothing",
+    "note": "write it when it would say something else, but for step numbers; until then it holds",
+}
+"""What ``changes = true`` asks of the model, by kind of file."""
 
 
 def observation(step: int, last_action: str | None, text: str) -> str:
@@ -31,7 +36,8 @@ def file_reference(files: Iterable) -> str:
 
     ``- map_notes.txt [log] where things are`` and below it, where the scaffold says how an
     entry looks, ``  entry: Step {step}, {action}: {observation}``. Maps name their key, block
-    files the side of a block in cells: ``- map_{block}.txt [map, key {x},{y}, block 8] …``.
+    files the side of a block in cells: ``- map_{block}.txt [map, key {x},{y}, block 8] …``. A file
+    that takes only what changed says so, and what that means: ``- recent.txt [log, changes only] …``.
     """
     lines = []
     for file in files:
@@ -40,11 +46,15 @@ def file_reference(files: Iterable) -> str:
             facts.append(f"key {file.key}")
         if file.block:
             facts.append(f"block {file.block}")
+        if file.changes:
+            facts.append("changes only")
         if file.pin:
             facts.append("pinned")
         lines.append(f"- {file.name} [{', '.join(facts)}] {file.describe}".rstrip())
         if file.entry:
             lines.append(f"  entry: {file.entry}")
+        if file.changes:
+            lines.append(f"  changes only: {CHANGES[file.kind]}")
     return "\n".join(lines)
 
 

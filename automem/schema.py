@@ -172,6 +172,9 @@ class MemoryFile(_Strict):
     """Show the contents in the prompt, not only the name."""
     max_lines: Annotated[int, Field(ge=1)] | None = None
     """Logs: keep this many lines, dropping the oldest."""
+    changes: bool = False
+    """Notes and logs: take only what changed. A line that says what the newest says, but for its step number, is not
+    added; a text that says what the file holds is not written."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> MemoryFile:
@@ -181,6 +184,8 @@ class MemoryFile(_Strict):
             raise ValueError(f"{self.name}: a name with {{block}} needs block = cells per side, and only such a name")
         if self.max_lines is not None and self.kind != "log":
             raise ValueError(f"{self.name}: max_lines is for logs")
+        if self.changes and self.kind == "map":
+            raise ValueError(f"{self.name}: changes is for notes and logs; a map keeps one line a key anyway")
         for where, text in (("entry", self.entry), ("key", self.key)):
             for placeholder in _PLACEHOLDER.findall(text):
                 if placeholder not in ENTRY_FIELDS:
@@ -200,6 +205,7 @@ class MemoryFile(_Strict):
             block=self.block,
             pin=self.pin,
             max_lines=self.max_lines,
+            changes=self.changes,
         )
 
 

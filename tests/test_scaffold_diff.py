@@ -123,6 +123,11 @@ def test_only_the_name_differs() -> None:
             ["~ lessons.txt: any number of lines -> at most 40 lines"],
         ),
         (
+            'describe = "what you learned',
+            'changes = true\ndescribe = "what you learned',
+            ["~ lessons.txt: now takes only what changed"],
+        ),
+        (
             'describe = "the achievements and what each of them needs"',
             'describe = "goals"',
             ['~ goals.txt: described as "the achievements and what each of them needs" -> "goals"'],

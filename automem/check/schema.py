@@ -248,6 +248,9 @@ def _file(file: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
         yield "name" if block <= 0 else "block", message, "set block = 8, say" if block <= 0 else "remove block"
     if file.get("max_lines") is not None and kind in ("note", "map"):
         yield "max_lines", f"a {kind} does not drop its oldest lines; a log does", 'remove it, or set kind = "log"'
+    if file.get("changes") is True and kind == "map":
+        message = "a map keeps one line a key, and takes what changed anyway"
+        yield "changes", message, 'remove it, or set kind = "log"'
     for where in ("entry", "key"):
         text = file.get(where)
         for field in dict.fromkeys(PLACEHOLDER.findall(text)) if isinstance(text, str) else ():

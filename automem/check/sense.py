@@ -8,6 +8,7 @@ from automem.check.folder import HOOKS, TOML
 from automem.check.positions import Positions
 from automem.check.report import Finding, error, warning
 from automem.check.schema import PLACEHOLDER
+from automem.memory.changes import said
 from automem.metrics import WRITES
 from automem.schema import MemoryFile, Schema
 from automem.vocabulary import OPERATIONS
@@ -80,9 +81,19 @@ def files(schema: Schema, positions: Positions) -> Iterator[Finding]:
             message = f"{file.name}: entry has no field in braces, so that every entry would be the same"
             do = 'name what changes, for instance entry = "Step {step}: {observation}", or remove entry'
             yield warning(TOML, positions.line(("files", i, "entry")), "entry-without-field", message, do)
+        if file.changes and "{step}" in file.entry and not _step_told(file.entry):
+            message = f"{file.name}: no two lines would be the same, for the step in its entry looks like any number"
+            do = 'begin the entry with the step, or write "Step {step}"'
+            yield warning(TOML, positions.line(("files", i, "changes")), "changes-numbered", message, do)
         if file.kind == "map" and file.entry and not file.key:
             message = f"{file.name}: entry says how a value looks, and no key says under what it stands"
             yield warning(TOML, positions.line(("files", i)), "map-without-key", message, 'add key = "{x},{y}", say')
+
+
+def _step_told(entry: str) -> bool:
+    """Whether two lines of this entry that differ in their step alone are known to say the same."""
+    one, other = (PLACEHOLDER.sub("x", entry.replace("{step}", number)) for number in ("11", "12"))
+    return said(one, entry) == said(other, entry)
 
 
 def costs(schema: Schema, positions: Positions) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from automem.memory.changes import news, same
 from automem.memory.excerpt import newest_within
 from automem.memory.files import MapFile, clean, map_entry, map_line, utf8_size
 from automem.memory.store import FileSpec, Refused, Store
@@ -67,6 +68,9 @@ def write(store: Store, name: str, text: str) -> Result:
         change, lines = map_file.replace(entries, store.clock), map_file.lines
     else:
         text_file = store.text_file(name, (utf8_size(text) if text else 0) - held)
+        spec = store.spec(name)
+        if held and spec is not None and spec.changes and same(text_file.lines.text(), text, spec.entry):
+            return _result(store, f"not written: {name} says this already, but for step numbers", duplicate=True)
         change, lines = text_file.replace(text, store.clock), text_file.lines
     store.grew(change.growth)
     answer = f"wrote {name}, {_count_lines(lines.live)} now"
@@ -141,9 +145,21 @@ def _count(store: Store, name: str, query: str) -> Result:
 def _append(store: Store, name: str, text: str) -> Result:
     text = _content(text)
     file = store.text_file(name, utf8_size(text))
+    left_out = 0
+    spec = store.spec(name)
+    if spec is not None and spec.changes:
+        lines = text.split("\n")
+        kept = news(lines, next(file.lines.newest_first(), None), spec.entry)
+        if not kept:
+            answer = f"not added: the newest line of {name} says this already, but for its step number"
+            return _result(store, answer, duplicate=True)
+        left_out = len(lines) - len(kept)
+        text = "\n".join(kept)
     change = file.append(text, store.clock)
     store.grew(change.growth)
     answer = f"added to {name}, {_count_lines(file.lines.live)} now"
+    if left_out:
+        answer += f"; {_count_lines(left_out)} left out, each says what the line before it says"
     if change.dropped:
         answer += f"; the oldest {_count_lines(change.dropped)} dropped, {file.max_lines} are kept"
     return _result(store, answer, bytes_added=change.growth, duplicate=change.duplicate)

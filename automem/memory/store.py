@@ -29,6 +29,7 @@ class FileSpec:
         block: side of a block in cells, for a name with ``{block}``.
         pin: its contents are shown in the prompt.
         max_lines: logs: how many lines are kept, the oldest are dropped; None for all.
+        changes: notes and logs: what says no more than the newest line, but for its step number, is not written.
     """
 
     name: str
@@ -39,6 +40,7 @@ class FileSpec:
     block: int = 0
     pin: bool = False
     max_lines: int | None = None
+    changes: bool = False
 
     @property
     def pattern(self) -> re.Pattern[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -31,6 +32,10 @@ SCHEMAS: dict[str, tuple[MemoryFile, ...]] = {
     "pinned": (
         MemoryFile(name="map.txt", kind="map", key="{x},{y}", entry="{what}", pin=True),
         MemoryFile(name="recent.txt", kind="log", entry=TRAIL, pin=True, max_lines=8),
+    ),
+    "changes": (
+        MemoryFile(name="now.txt", kind="note", entry="planted {planted}; achieved {achieved}", changes=True),
+        MemoryFile(name="recent.txt", kind="log", entry="{step}: {x},{y} {facing}, {action}: {seen}", changes=True),
     ),
     "log and map": (
         MemoryFile(name="trail.txt", kind="log", entry="{step}: {action}, {status}, {seen}, at {x},{y} {facing}"),
@@ -141,6 +146,15 @@ def test_cells_lie_in_the_file_of_their_block(monkeypatch):
         for line in memory.read(name).splitlines():
             x, y = map(int, line.split(":")[0].split(","))
             assert name == f"map_{x // 8}_{y // 8}.txt"
+
+
+def test_what_did_not_change_is_not_written_where_a_file_takes_changes_only(monkeypatch):
+    episode, memory, _ = play(monkeypatch, with_files(SCHEMAS["changes"]), steps=90)
+    lines = [line.partition(": ")[2] for line in memory.read("recent.txt").splitlines()]
+    assert 40 < len(lines) < 89 and not any(one == other for one, other in pairwise(lines))
+    assert memory.read("now.txt").startswith("planted ")
+    # The state changes with every achievement; a line a step and a state a step would be 178 writes.
+    assert episode.writes <= len(lines) + 16
 
 
 def test_nothing_is_written_twice(monkeypatch):

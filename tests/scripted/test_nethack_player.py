@@ -111,6 +111,18 @@ def test_a_file_that_asks_for_something_unknown_is_left_alone() -> None:
     assert [name for name, _ in operations(reply)] == ["APPEND", "DONE"]
 
 
+def test_a_line_that_says_no_more_than_the_newest_is_not_written_where_a_file_takes_changes_only() -> None:
+    text = observation(ROOM, 4, 3, "The door opens.")
+    file = log("{step}: {action} {x},{y}: {message}", changes=True)
+    asked = call(text, "log", [file], listing={file.name: (3, 90)})
+    assert operations(play(asked)) == [("TAIL", f"{file.name}|1")]
+    for newest, written in (("6: east 4,3: The door opens.", []), ("6: east 3,3: The door opens.", ["APPEND"])):
+        answered = replace(asked, turns=((f"<|TAIL|>{file.name}|1<|END|>", (newest,)),))
+        assert [name for name, _ in operations(play(answered))] == [*written, "DONE"]
+        shown = call(text, "log", [replace(file, pinned=True)], pinned={file.name: newest})
+        assert [name for name, _ in operations(play(shown))] == [*written, "DONE"]
+
+
 def test_what_was_searched_is_counted_in_a_map() -> None:
     text = observation(["#@  "], 1, 5, top=5)
     asked = call(text, "log", FILES[1:2], last_action="search", listing={"map.txt": (1, 30)})

@@ -34,6 +34,7 @@ class PlannedFile:
     key: str = ""
     block: int = 0
     pinned: bool = False
+    changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +81,18 @@ def read_briefing(system: str) -> Briefing:
     """Parse the system message. Cached: a pure function of a text that seldom changes."""
     files = []
     for name, kind, facts, describe, entry in _FILE.findall(system):
-        key = re.search(r", key (.+?)(?=, (?:block \d+|pinned)|$)", facts)
+        key = re.search(r", key (.+?)(?=, (?:block \d+|changes only|pinned)|$)", facts)
         block = re.search(r", block (\d+)", facts)
         files.append(
             PlannedFile(
-                name, kind, describe, entry, key[1] if key else "", int(block[1]) if block else 0, ", pinned" in facts
+                name,
+                kind,
+                describe,
+                entry,
+                key=key[1] if key else "",
+                block=int(block[1]) if block else 0,
+                pinned=facts.endswith(", pinned"),
+                changes=", changes only" in facts,
             )
         )
     return Briefing(system, tuple(files), frozenset(_OPERATION.findall(system)) - {"END"})

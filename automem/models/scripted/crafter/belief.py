@@ -22,6 +22,7 @@ class Belief:
         plants: where saplings were planted -> the step at which they were.
         cows: where cows were seen lately, none of them in view now.
         trail: places of the last steps, oldest first, this one last.
+        lasting: what was reached and planted is written down, and known however long ago it was.
         ground: the ways over the ground around, once they are worked out.
     """
 
@@ -31,6 +32,7 @@ class Belief:
     plants: dict[Cell, int] = field(default_factory=dict)
     cows: tuple[Cell, ...] = ()
     trail: tuple[Cell, ...] = ()
+    lasting: bool = False
     ground: Ground | None = None
 
     @property

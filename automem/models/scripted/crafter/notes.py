@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from automem.memory.changes import said
 from automem.models.scripted.crafter.belief import Belief
 from automem.models.scripted.crafter.recall import ASLEEP, ME, Memory, Operation, material_of, needs_marker
 from automem.models.scripted.crafter.rules import BIT, MATERIALS, NAME, REACH, WALKABLE
@@ -30,7 +31,7 @@ def write_notes(call: Call, memory: Memory, belief: Belief | None) -> list[Opera
             if belief is not None:
                 operations += _things(call, shelf, memory, belief, marked)
         else:
-            operation = _step_entry(call, shelf, values)
+            operation = _step_entry(call, shelf, values, memory.said.get(shelf.file.name))
             if operation:
                 operations.append(operation)
     return operations
@@ -58,10 +59,10 @@ def step_values(call: Call, scene: Scene, belief: Belief | None) -> dict[str, ob
     return values
 
 
-def _step_entry(call: Call, shelf: Shelf, values: dict[str, object]) -> Operation | None:
+def _step_entry(call: Call, shelf: Shelf, values: dict[str, object], newest: str | None) -> Operation | None:
     able = call.briefing.operations
     text = shelf.entry.fill(values)
-    if text is None:
+    if text is None or (newest is not None and said(text, shelf.file.entry) == said(newest, shelf.file.entry)):
         return None
     name = shelf.file.name
     if shelf.key is not None:

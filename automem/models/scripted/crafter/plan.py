@@ -9,10 +9,10 @@ from automem.models.scripted.crafter.danger import face_danger
 from automem.models.scripted.crafter.explore import explore
 from automem.models.scripted.crafter.garden import garden
 from automem.models.scripted.crafter.goals import DISCOUNT, Wish, level, wishes
-from automem.models.scripted.crafter.ground import NEVER, REACH, Ground
+from automem.models.scripted.crafter.ground import REACH, Ground
 from automem.models.scripted.crafter.rest import rest
 from automem.models.scripted.crafter.rules import BIT, CREATURES, MAKE, MOVE_OF, PLACE, tool_action
-from automem.models.scripted.crafter.steps import WAIT, ground_of, open_ahead, turn_or_do, walk
+from automem.models.scripted.crafter.steps import WAIT, ground_of, open_ahead, towards, turn_or_do, walk
 from automem.models.scripted.crafter.world import Cell, places_of
 
 _SOUGHT = ("water", "cow", "tree", "stone", "coal", "iron", "diamond")
@@ -130,7 +130,7 @@ def _reach(belief: Belief, ground: Ground, wish: Wish) -> tuple[int, str] | None
             return None
         x, y = belief.here
         target = min(far, key=lambda c: abs(c[0] - x) + abs(c[1] - y))
-        action = _towards(belief, ground, target)
+        action = towards(belief, ground, target)
         return (abs(target[0] - x) + abs(target[1] - y) + 2, action) if action else None
     cost, cell = way
     step = ground.step_beside(*cell)
@@ -165,19 +165,6 @@ def _known(belief: Belief, kind: str) -> tuple[list[Cell], int]:
 def _fences(belief: Belief, cell: Cell) -> bool:
     """Whether a cell lies beside a plant of one's own."""
     return any(abs(px - cell[0]) + abs(py - cell[1]) == 1 for px, py in belief.plants)
-
-
-def _towards(belief: Belief, ground: Ground, target: Cell) -> str | None:
-    """The first action on the way to something beyond the horizon."""
-    best = None
-    for i, cost in enumerate(ground.far):
-        if cost >= NEVER:
-            continue
-        cx, cy = ground.cell(i)
-        score = cost // 2 + 2 * (abs(cx - target[0]) + abs(cy - target[1]))
-        if best is None or score < best[0]:
-            best = (score, (cx, cy))
-    return walk(belief, ground.step_to(*best[1])) if best else None
 
 
 def _errands(belief: Belief, ground: Ground) -> list[tuple[float, int, str]]:

@@ -62,6 +62,8 @@ class Memory:
         achieved: achievements written down; None where nothing says.
         planted: cell -> step.
         marker: the player's place, facing and what it saw, as a map of things holds it where nothing else does.
+        said: file -> its newest line, of files that take only what changed.
+        unbroken: steps between two of the memos that are not among them brought nothing new.
     """
 
     memos: list[Memo] = field(default_factory=list)
@@ -73,6 +75,8 @@ class Memory:
     achieved: frozenset[str] | None = None
     planted: dict[Cell, int] = field(default_factory=dict)
     marker: tuple[Cell, str | None, Scene] | None = None
+    said: dict[str, str] = field(default_factory=dict)
+    unbroken: bool = False
 
     @property
     def newest(self) -> Memo | None:
@@ -92,7 +96,7 @@ def read_memory(call: Call) -> tuple[Memory, list[Operation]]:
     memory = Memory()
     wanted: list[Operation] = []
     able = call.briefing.operations
-    if call.phase == "log" and not any(shelf.reckoned for shelf in known):
+    if call.phase == "log" and not any(shelf.reckoned or shelf.file.changes for shelf in known):
         return memory, []
 
     def ask(*operation: str) -> str | None:
@@ -155,6 +159,9 @@ def _step_texts(call: Call, shelf: Shelf, memory: Memory, ask: Ask) -> list[str]
     else:
         texts.append(ask("READ", name))
     prefix = _step_prefix(shelf)
+    if shelf.file.changes:
+        # A step without a line is not worth a search.
+        return [text for text in texts if text is not None]
     moves = _around(shelf, "Move").rstrip(":;") if "action" in shelf.fields and not shelf.placed else ""
     if moves and fit < window and call.phase == "plan" and call.last_action not in MOVES:
         # Whoever stands still learns more from the last moves than from the last steps.
@@ -186,6 +193,9 @@ def _take_steps(memory: Memory, shelf: Shelf, text: str) -> None:
         fields = shelf.line.read(line)
         if fields is None:
             continue
+        if shelf.file.changes:
+            memory.said[shelf.file.name] = line
+            memory.unbroken = memory.unbroken or shelf.placed
         memo = Memo(
             step=int(fields["step"]) if "step" in fields else None,
             action=fields.get("action"),

@@ -40,6 +40,7 @@ def believe(call: Call, memory: Memory) -> Belief:
     belief.plants = dict(memory.planted)
     belief.trail = tuple((x, y) for _, x, y, _, _ in looks)
     belief.cows = _cows(looks, call.step) if not now.nearest("cow") else ()
+    belief.lasting = memory.achieved is not None and placed
     belief.done = _done(call, memory, looks, now, belief.plants)
     return belief
 
@@ -189,14 +190,14 @@ def _done(call: Call, memory: Memory, looks: list[Look], now: Scene, plants: dic
     for step, x, y, memo, facing in looks:
         if memo.scene is None:
             continue
-        follows = before is not None and before.step is not None and step == before.step + 1
+        follows = before is not None and before.step is not None and (step == before.step + 1 or memory.unbroken)
         found = achievements_shown(before.scene if follows and before else None, memo.action, memo.scene)
         if "place_plant" in found and facing in DIRECTIONS and step is not None:
             dx, dy = DIRECTIONS[facing]
             plants.setdefault((x + dx, y + dy), step)
         done |= found | achievements_implied(memo.scene)
         before = memo
-    if before is not None and before.step == call.step - 1:
+    if before is not None and (before.step == call.step - 1 or (memory.unbroken and before.step != call.step)):
         done |= achievements_shown(before.scene, call.last_action, now)
     else:
         done |= achievements_shown(None, call.last_action, now)

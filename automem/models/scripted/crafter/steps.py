@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from automem.models.scripted.crafter.belief import Belief
-from automem.models.scripted.crafter.ground import NEVER, Ground, solid
+from automem.models.scripted.crafter.ground import NEVER, REACH, SIDE, Ground, solid
 from automem.models.scripted.crafter.rules import BIT, CREATURES, DIRECTIONS, MOVE_OF, WALKABLE
 from automem.models.scripted.crafter.world import Cell
 
@@ -68,6 +70,16 @@ def walk(belief: Belief, step: Cell | None) -> str | None:
     if bits == BIT["water"]:
         return "Place Stone" if belief.scene.has("stone") else None
     return "Do"
+
+
+def towards(belief: Belief, ground: Ground, target: Cell) -> str | None:
+    """The first action on the way to something beyond the horizon."""
+    far = np.array(ground.far).reshape(SIDE, SIDE)
+    cells = np.arange(SIDE) - REACH - 1
+    across = np.abs(cells + ground.x - target[0])[:, None] + np.abs(cells + ground.y - target[1])[None, :]
+    score = np.where(far < NEVER, far // 2 + 2 * across, NEVER * SIDE)
+    best = int(score.argmin())
+    return walk(belief, ground.step_to(*ground.cell(best))) if score.flat[best] < NEVER * SIDE else None
 
 
 def open_ahead(belief: Belief) -> bool:

@@ -60,6 +60,7 @@ class Past:
         plan: the text of a plan for the boulders.
         stairs: cells that are known to hold stairs down.
         sees_stairs: notes are kept from which stairs under one's own feet can be told.
+        said: file -> its newest line, of files that take only what changed.
     """
 
     recent: list[Moment] = field(default_factory=list)
@@ -70,6 +71,7 @@ class Past:
     plan: str = ""
     stairs: set[int] = field(default_factory=set)
     sees_stairs: bool = True
+    said: dict[str, str] = field(default_factory=dict)
 
 
 def log_files(call: Call) -> list[PlannedFile]:
@@ -197,6 +199,15 @@ class Questions:
                 if query:
                     self._ask(f"<|COUNT|>{log.name}|{query}<|END|>", _take_count(cell, searched))
 
+    def newest(self, file: PlannedFile) -> None:
+        """Ask for the newest line of a file that is not in the prompt."""
+        if "TAIL" in self.can and file.name in self.call.listing and file.name not in self.call.pinned:
+
+            def take(past: Past, answer: str) -> None:
+                past.said[file.name] = answer
+
+            self._ask(f"<|TAIL|>{file.name}|1<|END|>", take)
+
     def answered(self, answers: Sequence[str], past: Past) -> None:
         """Put the answers, in the order of the questions, into the past."""
         for take, answer in zip(self._takers, answers, strict=False):
@@ -252,6 +263,8 @@ def pinned_past(call: Call, screen: Screen, past: Past) -> None:
         text = "\n".join(call.pinned[name] for name in names if name in call.pinned)
         if not text:
             continue
+        if file.changes:
+            past.said[file.name] = text.rpartition("\n")[2]
         if file.kind == "map" and file.key:
             read_map(file, text, screen, past)
         elif file.kind == "note" and file.entry:

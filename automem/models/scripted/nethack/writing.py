@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from automem.memory.changes import said
 from automem.models.scripted.entries import form
 from automem.models.scripted.nethack import boulders
 from automem.models.scripted.nethack.notes import (
@@ -51,6 +52,9 @@ def _reads(call: Call, screen: Screen) -> Questions:
         questions.maps()
     if boulders.is_boxoban(screen):
         questions.plan()
+    for file in call.briefing.files:
+        if file.changes and file.entry:
+            questions.newest(file)
     return questions
 
 
@@ -61,9 +65,13 @@ def _entry(call: Call, screen: Screen, file: PlannedFile, past: Past) -> list[st
     if file.kind == "log":
         filled = values(call, screen, _moment(call, screen))
         line = form(file.entry).fill(filled)
-        return [f"<|APPEND|>{file.name}|{line}<|END|>"] if line and "APPEND" in can else []
+        if not line or (file.name in past.said and said(line, file.entry) == said(past.said[file.name], file.entry)):
+            return []
+        return [f"<|APPEND|>{file.name}|{line}<|END|>"] if "APPEND" in can else []
     if file.kind == "note":
         text = form(file.entry).fill(values(call, screen, state(call, screen, past)))
+        if text and file.name in past.said and said(text, file.entry) == said(past.said[file.name], file.entry):
+            return []
         return [f"<|WRITE|>{file.name}|{text}<|END|>"] if text and "WRITE" in can else []
     return _map_entries(call, screen, file, past)
 
