@@ -10,20 +10,13 @@ from collections.abc import Iterator
 from automem.models.scripted.crafter.belief import Belief
 from automem.models.scripted.crafter.goals import level
 from automem.models.scripted.crafter.ground import NEVER, Ground, solid
-from automem.models.scripted.crafter.rules import BIT, DAY, DIRECTIONS, MOVE_OF, RIPE_AFTER
-from automem.models.scripted.crafter.steps import open_ahead, towards, turn_or_do, walk
+from automem.models.scripted.crafter.rules import BIT, DIRECTIONS, MOVE_OF, RIPE_AFTER
+from automem.models.scripted.crafter.steps import open_ahead, turn_or_do, walk
 from automem.models.scripted.crafter.world import Cell
 
 Errand = tuple[float, int, str]
 """Worth, steps, first action."""
 
-_EVENING = (130, 170)
-"""Hours at which one goes to where the night is to be spent."""
-_MORNING = (285, 340)
-"""Hours, from midnight's day on, at which one goes to see whether a plant has become ripe."""
-_CLOSE, _FAR = 8, 45
-"""Steps from a plant within which a night helps it; from which the way back is too long."""
-_WORTH = 1.6
 _VISIT_EVERY, _VISIT_FOR = 90, 25
 """A plant that was not ripe when it should be grew only while one was near: look again later."""
 
@@ -35,11 +28,8 @@ def garden(belief: Belief, ground: Ground) -> Iterator[Errand]:
     armed = min(level(belief, "pickaxe"), level(belief, "sword")) >= 2
     plants = [cell for cell in belief.plants if belief.world.at(*cell) == BIT["plant"]]
     for cell in plants:
-        if belief.lasting:
-            yield from _tend(belief, ground, cell)
         overdue = belief.step - belief.plants[cell] - RIPE_AFTER - 6
-        due = overdue % _VISIT_EVERY < _VISIT_FOR or (belief.lasting and _is_morning(belief))
-        if overdue >= 0 and due:
+        if overdue >= 0 and overdue % _VISIT_EVERY < _VISIT_FOR:
             yield from _eat(belief, ground, cell)
         if armed and belief.scene.has("stone"):
             for gap in _gaps(belief, cell):
@@ -47,28 +37,6 @@ def garden(belief: Belief, ground: Ground) -> Iterator[Errand]:
     ready = belief.scene.has("stone", 4) and "place_plant" in belief.done
     if armed and not plants and ready and open_ahead(belief) and belief.scene.ahead == "grass":
         yield (1.5, 0, "Place Plant") if belief.scene.has("sapling") else (0.6, 6, "Do")
-
-
-def _tend(belief: Belief, ground: Ground, cell: Cell) -> Iterator[Errand]:
-    """Spend the night close to a plant, so that it grows, and look after it in the morning.
-
-    It grows only while one is near, and most of those that were left had less than a night to go.
-    """
-    age, hour = belief.step - belief.plants[cell], belief.step % DAY
-    x, y = belief.here
-    away = abs(cell[0] - x) + abs(cell[1] - y)
-    evening = _EVENING[0] <= hour < _EVENING[1] and _CLOSE < away <= _FAR
-    morning = age > RIPE_AFTER and _is_morning(belief) and 1 < away <= _FAR
-    if evening or morning:
-        cost = ground.cost_beside(*cell)
-        step = ground.step_beside(*cell)
-        action = walk(belief, step) if step is not None and cost < NEVER else towards(belief, ground, cell)
-        if action:
-            yield (_WORTH, 0, action)
-
-
-def _is_morning(belief: Belief) -> bool:
-    return (belief.step - _MORNING[0]) % DAY < _MORNING[1] - _MORNING[0]
 
 
 def _eat(belief: Belief, ground: Ground, cell: Cell) -> Iterator[Errand]:

@@ -40,7 +40,6 @@ def believe(call: Call, memory: Memory) -> Belief:
     belief.plants = dict(memory.planted)
     belief.trail = tuple((x, y) for _, x, y, _, _ in looks)
     belief.cows = _cows(looks, call.step) if not now.nearest("cow") else ()
-    belief.lasting = memory.achieved is not None and placed
     belief.done = _done(call, memory, looks, now, belief.plants)
     return belief
 
