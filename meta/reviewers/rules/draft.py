@@ -38,7 +38,7 @@ class Draft:
         try:
             self._document = tomlkit.parse(self._texts.pop(TOML))
             self._section("scaffold").update({"version": version, "parent": parent})
-        except (TOMLKitError, KeyError, TypeError, RecursionError) as error:
+        except (TOMLKitError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise CannotEdit(f"{TOML} cannot be edited: {error}") from error
 
     # scaffold.toml

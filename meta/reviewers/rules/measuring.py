@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from automem.duplicates import Duplicates
 from automem.errors import UserError
@@ -21,6 +22,9 @@ from meta.reviewers.rules.thresholds import pattern, thresholds
 
 _EVERY = 10
 """Observations that are read for what they speak of: one in so many."""
+
+MOSTLY = 0.8
+"""Share of these observations that must show what a field is about."""
 
 _UNKNOWN = re.compile(r"ACTION (['\"])(.*)\1 is not an action of this game")
 """How the model is told of an action that the game does not have (`automem.agent`)."""
@@ -208,12 +212,7 @@ class _Pass:
 
     def figures(self) -> Measured:
         """What it came to."""
-        shows = {
-            name: self._shown[name] >= told.get("share", 0.8) * self._looked
-            if "action" not in told
-            else any(pattern(told["action"]).search(action) for action in self._actions)
-            for name, told in thresholds()["fields"].items()
-        }
+        shows = {name: self._shows(name, told) for name, told in thresholds()["fields"].items()}
         logs, plans = self._phases["log"], self._phases["plan"]
         return Measured(
             game=self._scaffold.game,
@@ -229,6 +228,12 @@ class _Pass:
             first_prompt=self._system / self._episodes + self._prompts / self.counts.steps,
             shows=shows,
         )
+
+    def _shows(self, name: str, told: Mapping[str, Any]) -> bool:
+        """Whether the game has what a field is about: in most observations, or once among actions or achievements."""
+        if "action" in told:
+            return any(pattern(told["action"]).search(action) for action in self._actions)
+        return self._shown[name] >= (1 if "achievements" in told else MOSTLY * max(1, self._looked))
 
     def _figures(self, name: str, file: _File) -> FileFigures:
         lines = file.lines

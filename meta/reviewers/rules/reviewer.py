@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import tomlkit
 
@@ -17,7 +18,7 @@ from meta.reviewers.rules.analysis import analysis
 from meta.reviewers.rules.draft import CannotEdit, Draft
 from meta.reviewers.rules.findings import Measured
 from meta.reviewers.rules.measuring import measure
-from meta.reviewers.rules.proposal import Proposal, Rule, Tried, read_record, tried_before, write_record
+from meta.reviewers.rules.proposal import Proposal, Rule, Tried, tried_before, write_record
 from meta.reviewers.rules.rules import ALL
 
 
@@ -37,6 +38,7 @@ class Rules:
 
     def __init__(self, rules: Sequence[Rule] = ALL) -> None:
         self._rules = rules
+        self._measured: tuple[tuple[tuple[Path, int], ...], Measured] | None = None
 
     async def ready(self) -> None:
         """Nothing to wait for."""
@@ -49,7 +51,7 @@ class Rules:
         base = _base(evidence)
         desk.said("measuring")
         try:
-            measured = await asyncio.to_thread(measure, base.run, base.scaffold)
+            measured = await asyncio.to_thread(self._measure, base)
         except UserError as error:
             raise ReviewFailed(f"there is nothing to measure: {error}") from error
         tried = tried_before(evidence.attempts, evidence.parent.identity)
@@ -66,6 +68,13 @@ class Rules:
             tried = tried.adding(proposal)
         why = "; ".join(f"{proposal.name}: {problem}" for proposal, problem in dropped)
         raise NothingLeft(f"no rule has anything more to propose for {evidence.parent.ref}{f' ({why})' if why else ''}")
+
+    def _measure(self, base: _Base) -> Measured:
+        """The figures; those of the attempt before when it saw the same steps."""
+        seen = tuple((episode.path, len(episode)) for episode in base.run.episodes)
+        if self._measured is None or self._measured[0] != seen:
+            self._measured = (seen, measure(base.run, base.scaffold))
+        return self._measured[1]
 
     def _best(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:
         proposals = [proposal for rule in self._rules if (proposal := rule.propose(measured, scaffold, tried))]
@@ -106,6 +115,3 @@ def _version(desk: Desk) -> str:
         return str(tomlkit.parse((desk.candidate / "scaffold.toml").read_text("utf-8"))["scaffold"]["version"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ReviewFailed(f"{desk.candidate}: the candidate's scaffold.toml cannot be read: {error}") from error
-
-
-__all__ = ["Rules", "read_record"]
