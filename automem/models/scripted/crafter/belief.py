@@ -10,9 +10,6 @@ from automem.models.scripted.crafter.scene import Scene
 from automem.models.scripted.crafter.tracking import Track
 from automem.models.scripted.crafter.world import Cell, World, places_of
 
-NOW_AND_THEN = 16
-"""Steps between efforts for what may be reached already."""
-
 
 @dataclass(slots=True)
 class Belief:
@@ -21,8 +18,7 @@ class Belief:
     Attributes:
         step: number of the step, from 0.
         track: place, facing and the world.
-        done: achievements known to be reached.
-        unsure: achievements of which nothing tells whether they are reached.
+        done: achievements that are reached, as far as is known.
         plants: where saplings were planted -> the step at which they were.
         cows: where cows were seen lately, none of them in view now.
         trail: places of the last steps, oldest first, this one last.
@@ -32,7 +28,6 @@ class Belief:
     step: int
     track: Track
     done: frozenset[str] = frozenset()
-    unsure: frozenset[str] = frozenset()
     plants: dict[Cell, int] = field(default_factory=dict)
     cows: tuple[Cell, ...] = ()
     trail: tuple[Cell, ...] = ()
@@ -60,12 +55,6 @@ class Belief:
         if self.facing is None:
             return None
         return self.track.x + self.facing[0], self.track.y + self.facing[1]
-
-    def missing(self, achievement: str) -> bool:
-        """Whether an achievement is worth an effort: not reached, or, where nothing tells, now and then."""
-        if achievement in self.unsure:
-            return self.step % NOW_AND_THEN == 0
-        return achievement not in self.done
 
     def creatures(self, kind: str) -> list[Cell]:
         """Where the nearest creature of a kind may be; one cell when that is certain."""
