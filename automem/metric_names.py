@@ -28,6 +28,7 @@ METRICS = {
     ),
     "empty_search_share": Metric("empty searches", "searches that found no line"),
     "refused_per_step": Metric("refused operations", "operations that the memory folder refused"),
+    "refused_writes_per_step": Metric("refused writes", "those of them that would have changed it"),
     "truncated_reads_per_step": Metric("truncated reads", "results longer than the scaffold's limit, cut there"),
     "written_chars_per_step": Metric("characters written", "content of write operations"),
     "added_bytes_per_step": Metric("bytes added", "growth of the memory folder"),

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from automem.duplicates import Change, Duplicates, forgotten, written
+from automem.ops import OPERATIONS
 from automem.records import Executed, StepRecord, Turn
 
 WRITES = frozenset({"APPEND", "WRITE", "UPSERT", "UPSERT_MAP"})
@@ -50,13 +51,14 @@ class Counts:
             removed (DELETE).
         written_chars: characters of content in those writes.
         searches, empty_searches: searches that were carried out; those that found no line.
-        refused: operations that the memory folder refused; they count as nothing else.
+        refused: operations that the memory folder refused; they count as nothing else. `refused_writes` of them would
+            have changed it.
         truncated_reads: results that were cut to the scaffold's limit: what was cut off, no later turn could use.
         added_bytes: growth of the memory folder.
         prompt_tokens, completion_tokens, cached_tokens: as the server counted them.
         cost: USD, of the calls whose price is known.
         model_seconds: summed latency of calls.
-        hook_ops: memory operations that hooks asked for; of the counts above they are in `refused`,
+        hook_ops: memory operations that hooks asked for; of the counts above they are in `refused`, `refused_writes`,
             `added_bytes` and `operations` only.
         hook_errors: calls of hooks that failed, or answered what could not be used.
         repaired, doubted: actions that a hook changed; that it asked the model to think of again.
@@ -81,6 +83,7 @@ class Counts:
     searches: int = 0
     empty_searches: int = 0
     refused: int = 0
+    refused_writes: int = 0
     truncated_reads: int = 0
     added_bytes: int = 0
     prompt_tokens: int = 0
@@ -187,6 +190,7 @@ class Behaviour:
         counts.hook_ops += bool(op.by)
         if not op.ok:
             counts.refused += 1
+            counts.refused_writes += op.name in OPERATIONS and OPERATIONS[op.name].effect == "write"
             return
         counts.added_bytes += op.added
         if op.by:
@@ -258,6 +262,7 @@ def rates(counts: Counts) -> dict[str, float | None]:
         "duplicate_write_share": share(counts.duplicate_writes, counts.writes),
         "empty_search_share": share(counts.empty_searches, counts.searches),
         "refused_per_step": share(counts.refused, counts.steps),
+        "refused_writes_per_step": share(counts.refused_writes, counts.steps),
         "truncated_reads_per_step": share(counts.truncated_reads, counts.steps),
         "written_chars_per_step": share(counts.written_chars, counts.steps),
         "added_bytes_per_step": share(counts.added_bytes, counts.steps),

@@ -85,7 +85,7 @@ def test_entries_are_added_updated_and_deleted() -> None:
         op("UPSERT_MAP", "1,2", "stump"),
     )
     assert (counts.added_entries, counts.updated_entries, counts.deleted_entries) == (7, 3, 2)
-    assert (counts.writes, counts.duplicate_writes, counts.refused) == (10, 1, 1)
+    assert (counts.writes, counts.duplicate_writes, counts.refused, counts.refused_writes) == (10, 1, 1, 1)
     assert counts.written_chars == len("oneonevwtreestumpnewnewervstump")
 
 
