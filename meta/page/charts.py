@@ -75,26 +75,27 @@ def trajectory(looks: Sequence[Look], smallest: float, label: str) -> str:
     ends = [0.0, 100 * smallest, *(v for row in rows for v in (row["low"], row["high"], row["mean"]) if v is not None)]
     domain = [max(min(ends), -reach), min(max(ends), reach)]
     up = alt.Scale(domain=domain, nice=True, zero=False)
+    rows = [{**row, **{end: _within(row[end], domain) for end in ("low", "high")}} for row in rows]
     across = alt.X("seeds:Q", title="seeds played", scale=alt.Scale(domainMin=0), axis=alt.Axis(tickMinStep=1))
     bounded = _data([row for row in rows if row["low"] is not None])
     band = (
         alt.Chart(bounded)
-        .mark_area(opacity=0.18, clip=True, color=_GATE)
+        .mark_area(opacity=0.18, color=_GATE)
         .encode(across, alt.Y("low:Q", scale=up, title="difference, points"), alt.Y2("high:Q"))
     )
     spans = (
         alt.Chart(bounded)
-        .mark_rule(strokeWidth=1.6, clip=True, color=_GATE)
+        .mark_rule(strokeWidth=1.6, color=_GATE)
         .encode(across, alt.Y("low:Q", scale=up), alt.Y2("high:Q"), alt.Description("label:N"))
     )
     line = (
         alt.Chart(_data(rows))
-        .mark_line(strokeWidth=1.8, clip=True, color=_GATE)
+        .mark_line(strokeWidth=1.8, color=_GATE)
         .encode(across, alt.Y("mean:Q", scale=up, title="difference, points"))
     )
     marks = (
         alt.Chart(_data(rows))
-        .mark_point(filled=True, size=45, opacity=1, clip=True, color=_GATE)
+        .mark_point(filled=True, size=45, opacity=1, color=_GATE)
         .encode(across, alt.Y("mean:Q", scale=up), alt.Description("label:N"))
     )
     zero = alt.Chart(_data([{"at": 0}])).mark_rule(color=_LINE).encode(alt.Y("at:Q", scale=up))
@@ -112,6 +113,10 @@ def _row(look: Look) -> dict[str, Any]:
     if low is not None and high is not None:
         told += f", bounds {low:+.1f} to {high:+.1f}"
     return {"seeds": look.seeds, "mean": 100 * look.mean, "low": low, "high": high, "label": f"{told}; {look.decision}"}
+
+
+def _within(value: float | None, domain: Sequence[float]) -> float | None:
+    return None if value is None else min(max(value, domain[0]), domain[1])
 
 
 def _data(rows: Sequence[Row]) -> alt.Data:

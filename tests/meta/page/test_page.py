@@ -15,7 +15,7 @@ import pytest
 from automem.errors import UserError
 from meta import gate, storage
 from meta.gate import Look
-from meta.page import page
+from meta.page import files, page
 from meta.storage import LoopFolder
 from tests.meta import loops
 from tests.report import chromium
@@ -196,6 +196,25 @@ def test_each_memory_file_is_followed_over_versions(loop: LoopFolder) -> None:
     assert "log · " in shown.text and "as before: log" in shown.text
     assert "excerpts are from the end of the episode on seed 10000" in shown.text
     assert "Step 1, " in shown.text  # what the player wrote
+
+
+def test_an_excerpt_has_both_ends_of_a_file_and_no_sign_that_does_not_print() -> None:
+    text = "".join(f"line {number}\n" for number in range(100))
+    first, last = ([f"line {number}" for number in numbers] for numbers in (range(6), range(94, 100)))
+    assert files.excerpt(text).split("\n") == [*first, "… 88 more lines …", *last]
+    assert files.excerpt("a" * 300) == "a" * 240 + "… 60 more characters"
+    assert files.excerpt("\x1b[2J\n") == "\\x1b[2J"
+    assert files.excerpt("") == ""
+
+
+def test_a_difference_that_nobody_would_read_is_named_and_left_out(loop: LoopFolder) -> None:
+    candidate = loop.attempt_folder("1.1.1") / "candidate"
+    (candidate / "long.txt").write_text("".join(f"{number} of many lines\n" for number in range(9000)))
+    text = page.render(loop)
+    shown = Elements(text).text
+    assert "Too long for this page: long.txt (+9000 −0 lines)" in shown
+    assert "result_chars: 2000 -> 100" in shown
+    assert len(text) < 1_000_000
 
 
 def test_nothing_but_an_earlier_page_is_written_over(loop: LoopFolder) -> None:
