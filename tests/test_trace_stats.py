@@ -15,11 +15,11 @@ from automem.metrics import Behaviour
 from automem.models.fixed import Fixed
 from automem.models.protocol import ModelUnavailable
 from automem.scaffold import Scaffold
-from automem.trace import index
+from automem.trace import RunTrace, index
 from automem.trace.stats import so_far
 from automem.trace.tally import Tally
 from tests.test_trace_memory import STEPS_DONE
-from tests.traces import Live, Written, mapping_scaffold, play, player
+from tests.traces import Live, Written, a_run, mapping_scaffold, play, player
 
 
 @pytest.fixture(scope="module")
@@ -206,3 +206,13 @@ def test_a_tally_that_missed_steps_is_not_used(tmp_path: Path) -> None:
     for number in range(6, 14):
         written.step([("APPEND", "map_notes.txt", f"line {number % 2}")])
     assert found(written.asked()) == counted(tmp_path)
+
+
+def test_a_damaged_result_does_not_hide_the_other_episodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = a_run("both", seeds="3,4")
+    broken = run.folder / "episodes" / "Crafter" / "seed-3" / "episode.json"
+    broken.write_text('{"task": "Craf')
+    found = RunTrace(run).stats()
+    assert [(e.result.seed, e.finished, e.result.steps) for e in found.episodes] == [(3, False, 12), (4, True, 12)]
+    assert "seed-3/episode.json" in found.episodes[0].damage and found.unfinished == 1

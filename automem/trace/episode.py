@@ -225,12 +225,13 @@ class EpisodeTrace:
         if found.widest() <= (index.SPARSEST + 1) * index.EVERY:
             opened = self._with_tail(found)
             if len(opened.tail) <= index.EVERY:
-                if not opened.tail and opened.damage is None and self._is_finished():
+                if not opened.tail and opened.damage is None and self.is_finished:
                     index.seal(self.path, found)
                 return opened
         return self._made_anew(known)
 
-    def _is_finished(self) -> bool:
+    @property
+    def is_finished(self) -> bool:
         """Nobody writes to the trace any more."""
         return (self.folder / RESULT).exists()
 
@@ -289,7 +290,7 @@ class EpisodeTrace:
 
     def _keep(self, made: Index) -> None:
         """Write the index down, unless somebody may be playing the episode."""
-        if not self._is_finished():
+        if not self.is_finished:
             return
         with contextlib.suppress(OSError):
             handle, scratch = tempfile.mkstemp(dir=self.folder, prefix=".index-")

@@ -1,4 +1,4 @@
-"""Steps, hits, diffs and figures of traces as text that a person, or a model, can read.
+"""Steps, hits, diffs and rows of traces as text that a person, or a model, can read.
 
 Everything that a model or a game wrote is made safe to print, and nothing of it is taken for markup.
 """
@@ -15,13 +15,11 @@ from rich.table import Table
 from rich.text import Text
 
 from automem.memory.files import clean
-from automem.metrics import Counts
 from automem.records import Executed, HookEvent, StepRecord, Turn
 from automem.tables import percent
 from automem.trace.diff import FileDiff
 from automem.trace.query import Answer
 from automem.trace.search import Hit
-from automem.trace.stats import EpisodeStats, RunStats
 from automem.vocabulary import one_line
 
 SHORT = 200
@@ -160,97 +158,6 @@ def file_diff(name: str, diff: FileDiff) -> Iterator[Text]:
         yield Text(clean(line), style=styles.get(line[:1], ""))
 
 
-FIGURES = (
-    ("stuck_share", "stuck %", 100, 1),
-    ("oscillating_share", "oscillating %", 100, 1),
-    ("fallback_share", "fallback %", 100, 1),
-    ("duplicate_write_share", "duplicate writes %", 100, 1),
-    ("empty_search_share", "empty searches %", 100, 1),
-    ("added_bytes_per_step", "bytes added / step", 1, 1),
-    ("turns_per_step", "turns / step", 1, 2),
-    ("prompt_tokens_per_step", "prompt tokens / step", 1, 0),
-    ("completion_tokens_per_step", "completion tokens / step", 1, 0),
-    ("cached_share", "cached %", 100, 1),
-)
-"""Behaviour that is shown: the rate, what to call it, by how much to multiply it, decimals."""
-
-
-def run_stats(found: RunStats) -> Iterator[Table | Text]:
-    """A run: its episodes, and behaviour of each task."""
-    note = f", {found.unfinished} of {found.planned} episodes are not finished" if found.unfinished else ""
-    table = _table(f"{found.run}: episodes{note}")
-    for name in ("task", "seed", "steps", "progression %", "return", "achievements", "stuck %", "tokens / step", ""):
-        table.add_column(name, justify="left" if name in ("task", "") else "right")
-    for episode in found.episodes:
-        table.add_row(*map(Text, _row(episode)))
-    yield table
-    per_task = found.summary["per_task"]
-    if per_task:
-        columns = {task: row["behaviour"] for task, row in per_task.items()}
-        if len(columns) > 1:
-            columns["overall"] = found.summary["overall"]["behaviour"]
-        yield _behaviour(columns)
-        yield _operations({name: rates["totals"] for name, rates in columns.items()})
-    for episode in found.episodes:
-        if episode.damage:
-            yield Text(f"! {one_line(episode.damage, 1000)}", style="yellow")
-
-
-def _row(episode: EpisodeStats) -> tuple[str, ...]:
-    result, rates = episode.result, episode.rates
-    tokens = (rates["prompt_tokens_per_step"] or 0) + (rates["completion_tokens_per_step"] or 0)
-    return (
-        result.task,
-        str(result.seed),
-        str(result.steps),
-        percent(result.progression),
-        f"{result.episode_return:.2f}",
-        str(sum(bool(count) for count in result.achievements.values())),
-        percent(rates["stuck_share"], 1),
-        f"{tokens:.0f}",
-        "" if episode.finished else "damaged" if episode.damage else "not finished",
-    )
-
-
-def episode_stats(found: EpisodeStats) -> Iterator[Table | Text]:
-    """One episode: figures, achievements and when each was reached, operations."""
-    result = found.result
-    state = "" if found.finished else ", not finished"
-    yield Text(f"{result.task}, seed {result.seed}{state}", style="bold")
-    yield Text(
-        f"steps {result.steps}, progression {percent(result.progression)} %, return {result.episode_return:.2f}"
-        f"{', terminated' if result.terminated else ''}"
-    )
-    for name, step_ in sorted(result.reached_at.items(), key=lambda item: item[1]):
-        yield Text(f"  step {step_:>6}  {one_line(name, 80)}")
-    yield _behaviour({"episode": found.rates})
-    yield _operations({"episode": result.counts.as_dict()})
-    if found.damage:
-        yield Text(f"! {one_line(found.damage, 1000)}", style="yellow")
-
-
-def _behaviour(columns: Mapping[str, Mapping[str, Any]]) -> Table:
-    table = _table("behaviour")
-    table.add_column("")
-    for name in columns:
-        table.add_column(Text(name), justify="right", overflow="fold")
-    for key, called, times, digits in FIGURES:
-        values = [rates.get(key) for rates in columns.values()]
-        table.add_row(called, *("-" if v is None else f"{times * v:.{digits}f}" for v in values))
-    return table
-
-
-def _operations(columns: Mapping[str, Mapping[str, Any]]) -> Table:
-    table = _table("operations")
-    table.add_column("")
-    for name in columns:
-        table.add_column(Text(name), justify="right", overflow="fold")
-    names = sorted({op for totals in columns.values() for op in totals["operations"]})
-    for op in names:
-        table.add_row(Text(one_line(op, 60)), *(str(t["operations"].get(op, 0)) for t in columns.values()))
-    return table
-
-
 def rows(answer: Answer) -> Table:
     """The rows of a query, every value on one line."""
     table = _table("")
@@ -287,21 +194,3 @@ def _table(title: str) -> Table:
     return Table(
         title=Text(title, style="bold"), title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False
     )
-
-
-def plain(stats: RunStats | EpisodeStats) -> dict[str, Any]:
-    """Figures as plain values, for JSON."""
-    if isinstance(stats, EpisodeStats):
-        result = stats.result
-        counts: Counts = result.counts
-        return {
-            "task": result.task, "seed": result.seed, "finished": stats.finished, "steps": result.steps,
-            "steps_limit": result.steps_limit, "progression": result.progression,
-            "achievements": dict(result.achievements), "reached_at": dict(result.reached_at),
-            "return": result.episode_return, "terminated": result.terminated, "truncated": result.truncated,
-            "behaviour": {**stats.rates, "totals": counts.as_dict()}, "damage": stats.damage,
-        }  # fmt: skip
-    return {
-        "run": stats.run, "planned": stats.planned, "unfinished": stats.unfinished, "summary": stats.summary,
-        "episodes": [plain(episode) for episode in stats.episodes],
-    }  # fmt: skip

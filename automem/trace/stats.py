@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from automem.episode import EpisodeResult
+from automem.episode import EpisodeError, EpisodeResult
 from automem.executor import Outcome
 from automem.metrics import counts_from, rates
 from automem.runs import Run
@@ -71,6 +71,14 @@ def of_episode(episode: EpisodeTrace) -> EpisodeStats:
     return EpisodeStats(played, False, rates(played.counts), "" if episode.damage is None else str(episode.damage))
 
 
+def _readable(episode: EpisodeTrace) -> EpisodeStats:
+    try:
+        return of_episode(episode)
+    except EpisodeError as damaged:
+        played = so_far(episode)
+        return EpisodeStats(played, False, rates(played.counts), str(damaged))
+
+
 def so_far(episode: EpisodeTrace) -> EpisodeResult:
     """What the readable steps of a trace come to.
 
@@ -105,11 +113,11 @@ def _limit(episode: EpisodeTrace) -> int:
 
 
 def of_run(run: Run, episodes: Sequence[EpisodeTrace]) -> RunStats:
-    """A run's figures. Raises `UserError` when an ``episode.json`` is damaged."""
+    """A run's figures; an episode whose ``episode.json`` is damaged counts as what its trace comes to."""
     jobs = {job.folder: job for job in run.jobs()}
-    unfinished = [episode for episode in episodes if episode.result is None]
+    unfinished = [episode for episode in episodes if not episode.is_finished]
     known = _in_processes(unfinished) or {}
-    found = [known.get(episode.folder) or of_episode(episode) for episode in episodes]
+    found = [known.get(episode.folder) or _readable(episode) for episode in episodes]
     outcomes = [
         Outcome(jobs[episode.folder], one.result, None)
         for episode, one in zip(episodes, found, strict=True)

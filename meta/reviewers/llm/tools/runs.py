@@ -10,7 +10,7 @@ from pydantic import Field
 from rich.console import Console
 
 import games
-from automem import compare, compare_view
+from automem import compare, compare_view, stats_view
 from automem.errors import UserError
 from automem.runs import Run
 from automem.trace import EpisodeTrace, RunTrace, query, search, show, stats
@@ -149,12 +149,12 @@ def run_stats(room: Room, asked: OfRun) -> str:
     """Figures of a run."""
     trace = room.trace(asked.run)
     found = stats.of_run(_seen(trace), trace.episodes)
-    return page_of(_tables(list(show.run_stats(found))), asked.page)
+    return page_of(_tables(list(stats_view.of_run(found))), asked.page)
 
 
 def episode_stats(room: Room, asked: OfEpisodes) -> str:
     """Figures of an episode."""
-    return page_of(_tables(list(show.episode_stats(stats.of_episode(_episode(room, asked))))), asked.page)
+    return page_of(_tables(list(stats_view.of_episode(stats.of_episode(_episode(room, asked))))), asked.page)
 
 
 def steps(room: Room, asked: Steps) -> str:
