@@ -87,15 +87,8 @@ def judged(gate: Sequential | Paper, differences: Array, alpha: Array) -> tuple[
     """
     if isinstance(gate, Paper):
         return differences[:, : gate.seeds].mean(axis=1) > TIE, np.full(len(differences), gate.seeds)
-    accepted = np.zeros(len(differences), dtype=bool)
-    seeds = np.zeros(len(differences), dtype=int)
-    for row, (values, share) in enumerate(zip(differences, alpha, strict=True)):
-        for played in range(gate.batch, gate.most + gate.batch, gate.batch):
-            decision = gate.decision(values[: min(played, gate.most)], share)
-            if decision != "continue":
-                break
-        accepted[row], seeds[row] = decision == "accepted", min(played, gate.most)
-    return accepted, seeds
+    courses = [gate.course(values[: gate.most], share) for values, share in zip(differences, alpha, strict=True)]
+    return np.array([c[0] == "accepted" for c in courses]), np.array([c[1] for c in courses])
 
 
 @dataclass(frozen=True)

@@ -66,12 +66,34 @@ class Sequential:
             values: differences in [-1, 1], shape (seeds,).
             alpha: as there.
         """
-        wealth = betting.log_wealth(values, 0.0)
-        if betting.reached(wealth, alpha):
+        return self._decision(values, *self._wealth(values), alpha)
+
+    def course(self, values: NDArray[np.float64], alpha: float) -> tuple[Decision, int]:
+        """The decision that look after look comes to, and the seeds it takes; for simulations.
+
+        Args:
+            values: the differences of `most` seeds.
+            alpha: as in `judge`.
+        """
+        against_none, against_worth = self._wealth(values)
+        for played in range(self.batch, self.most, self.batch):
+            decision = self._decision(values[:played], against_none[:played], against_worth[:played], alpha)
+            if decision != "continue":
+                return decision, played
+        return self._decision(values, against_none, against_worth, alpha), self.most
+
+    def _wealth(self, values: NDArray[np.float64]) -> tuple[betting.Array, betting.Array]:
+        """Of betting against "no gain", and against "a gain worth having"."""
+        return betting.log_wealth(values, 0.0), betting.log_wealth(-values, -self.smallest_gain)
+
+    def _decision(
+        self, values: NDArray[np.float64], against_none: betting.Array, against_worth: betting.Array, alpha: float
+    ) -> Decision:
+        if betting.reached(against_none, alpha):
             return "accepted"
-        if betting.refuted(-values, -self.smallest_gain, self.futility):
+        if betting.reached(against_worth, self.futility):
             return "rejected"
-        needed = betting.needed(wealth, self._left(values), alpha)
+        needed = betting.needed(against_none, self._left(values), alpha)
         hopeless = needed >= 1 or betting.refuted(-values, -needed, self.futility)
         return "inconclusive" if hopeless else "continue"
 

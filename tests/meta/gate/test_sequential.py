@@ -99,6 +99,14 @@ def test_nothing_is_given_up_that_a_course_at_the_upper_bound_would_save(
     assert gate.judge([*differences, *[look.upper] * left], alpha).decision != "accepted"
 
 
+@given(st.integers(0, 200), st.sampled_from([-0.1, 0.0, 0.1, 0.2]), st.sampled_from([3, 8]))
+@settings(deadline=None, max_examples=20)
+def test_a_course_ends_as_look_after_look_would(seed: int, gain: float, batch: int) -> None:
+    gate, differences = Sequential(batch=batch, most=40), played(gain, 0.15, seed, 40)
+    last = course(gate, differences, 0.05)[-1]
+    assert gate.course(np.array(differences), 0.05) == (last.decision, last.seeds)
+
+
 def test_ends_missed_by_a_rounding_are_taken_for_the_ends() -> None:
     assert Sequential().judge([1 + 1e-12] * 8, 0.05).seeds == 8
 
