@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from automem.errors import UserError
-from meta import gate, storage
+from meta import gate, page, storage
 from meta.gate import Look
-from meta.page import files, page
+from meta.page import files
 from meta.storage import LoopFolder
 from tests.meta import loops
 from tests.report import chromium
