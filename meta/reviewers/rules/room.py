@@ -21,3 +21,8 @@ def in_prompts(measured: Measured, scaffold: Scaffold) -> int:
     # A map is on average half as long as it may become.
     wanted = min(limits["most"], left / limits["average"])
     return max(scaffold.schema.limits.result_chars, int(wanted) // 100 * 100)
+
+
+def of_one_file(scaffold: Scaffold) -> int:
+    """Characters that a prompt shows of one pinned file."""
+    return scaffold.schema.limits.result_chars

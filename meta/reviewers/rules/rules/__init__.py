@@ -14,6 +14,7 @@ from meta.reviewers.rules.rules.places import LogBecomesMap
 from meta.reviewers.rules.rules.searches import Searches
 from meta.reviewers.rules.rules.stuck import Stuck
 from meta.reviewers.rules.rules.topics import Topics
+from meta.reviewers.rules.rules.window import Window
 
 ALL: Sequence[Rule] = (
     LogBecomesMap(),
@@ -24,5 +25,6 @@ ALL: Sequence[Rule] = (
     Searches(),
     Invalid(),
     Limits(),
+    Window(),
     Stuck(),
 )

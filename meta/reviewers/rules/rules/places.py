@@ -9,7 +9,7 @@ from meta.reviewers.rules import moment, room
 from meta.reviewers.rules.draft import Draft
 from meta.reviewers.rules.findings import FileFigures, Measured
 from meta.reviewers.rules.proposal import Parameters, Proposal, Rule, Tried
-from meta.reviewers.rules.rules import pins
+from meta.reviewers.rules.rules import pins, window
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "log-becomes-map"
@@ -33,6 +33,7 @@ class LogBecomesMap(Rule):
             key="{x},{y} level {level}" if moment.can_fill("level", measured) else "{x},{y}",
             lines=parameters["lines"],
             room=room.in_prompts(measured, scaffold),
+            vain=file.nothing >= thresholds()["places"]["vain"] * max(1, file.searches),
             pinned=[file.name for file in pins.worth_pinning(measured, scaffold)],
         )
         limit = scaffold.schema.limits.result_chars
@@ -87,7 +88,7 @@ def _reason(measured: Measured, file: FileFigures, limit: int) -> str:
     )
     if file.searches:
         share, number = file.nothing / file.searches, measured.per_step(file.searches)
-        said.append(f"{number:.1f} searches a step were made of it, and {share:.0%} of them found no line.")
+        said.append(f"{number:.1f} searches and counts a step were made of it, and {share:.0%} of them found no line.")
     said.append(
         f"{file.placed:.0%} of its lines name places or directions: what is where can be said once a place, and the "
         "newest steps in a line each."
@@ -106,6 +107,7 @@ class _Plan:
         key: of the map.
         lines: of the short log.
         room: characters that a prompt may show of the map.
+        vain: most searches of the log found no line.
         pinned: other files that are worth pinning.
     """
 
@@ -115,6 +117,7 @@ class _Plan:
     key: str
     lines: int
     room: int
+    vain: bool
     pinned: list[str]
 
     def edit(self, draft: Draft, parameters: Parameters) -> None:
@@ -148,7 +151,7 @@ class _Plan:
         steps = _rename(draft, self.log)
         draft.set_file(
             steps,
-            describe=f"the newest {self.lines} steps, a line each; older lines drop out",
+            describe=window.describe(self.lines),
             entry=self.entry,
             max_lines=self.lines,
             pin=True,
@@ -163,8 +166,8 @@ class _Plan:
                 changes=True,
                 describe="what stays as it is for many steps, in one line; written anew when it changes",
             )
-        # What is shown whole need not be counted.
-        draft.disable("COUNT")
+        # What is shown whole need be neither counted nor read once more.
+        draft.disable("COUNT", "TAIL", *(["SEARCH"] if self.vain else []))
         pins.pin(draft, self.pinned)
         return steps
 

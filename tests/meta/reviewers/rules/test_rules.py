@@ -22,6 +22,7 @@ from meta.reviewers.rules.rules.places import LogBecomesMap
 from meta.reviewers.rules.rules.searches import Searches
 from meta.reviewers.rules.rules.stuck import Stuck
 from meta.reviewers.rules.rules.topics import Topics
+from meta.reviewers.rules.rules.window import Window
 from tests.meta.reviewers.rules.figures import carried_out, figures, of_file, planned, verbatim_log
 
 
@@ -282,3 +283,24 @@ def test_files_that_the_model_made_itself_are_no_reason_to_fail(crafter: Scaffol
     own = FileFigures("diary.txt", None, topics={"places": 0.5, "rules": 0.5}, **told, **asked)  # type: ignore[arg-type]
     for rule in (LogBecomesMap(), Pins(), Bounds(), Topics(), Duplicates()):
         assert rule.propose(figures(own), crafter, Tried()) is None
+
+
+# The window of a short log.
+
+
+def test_a_short_log_reaches_further_back_where_play_goes_in_circles(crafter: Scaffold, tmp_path: Path) -> None:
+    short = carried_out(proposed(LogBecomesMap(), figures(verbatim_log(crafter)), crafter), crafter, tmp_path / "short")
+    file = of_file(short, "steps.txt", lines=1000, chars=80_000, writes=1000)
+    circles = figures(file, counts=Counts(steps=1000, stuck=90, oscillating=60))
+    proposal = proposed(Window(), circles, short)
+    assert "15% of the steps" in proposal.reason and "80 characters" in proposal.reason
+    before, after = (planned(each)["steps.txt"] for each in (short, carried_out(proposal, short, tmp_path / "long")))
+    assert after.max_lines > before.max_lines and str(after.max_lines) in after.describe
+    assert Window().propose(figures(file, counts=Counts(steps=1000, stuck=50)), short, Tried()) is None
+
+
+def test_a_window_is_never_wider_than_what_is_shown(crafter: Scaffold, tmp_path: Path) -> None:
+    short = carried_out(proposed(LogBecomesMap(), figures(verbatim_log(crafter)), crafter), crafter, tmp_path / "short")
+    file = of_file(short, "steps.txt", lines=1000, chars=480_000, writes=1000)
+    chosen = every(Window(), figures(file, counts=Counts(steps=1000, stuck=200)), short)
+    assert [parameters["lines"] for parameters in chosen] == [6]
