@@ -6,7 +6,6 @@ import asyncio
 import os
 import shlex
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
 LOG = "command.log"
 OPTION = "--reviewer-option"
 
-_TRIAL = (
-    "import shutil, sys; import automem.cli; sys.exit(0 if shutil.which(sys.argv[1]) else 'no program ' + sys.argv[1])"
-)
+_TRIAL = 'automem --help > /dev/null || exit 2; command -v "$0" > /dev/null || { echo "no program $0"; exit 3; }'
+"""What has to work inside: asking, and finding the command's program."""
+
 TRIAL_SECONDS = 60.0
 
 
@@ -177,7 +176,7 @@ class CommandReviewer:
         words = view.words(self._options)
         with tempfile.TemporaryDirectory(prefix="automem-command-") as scratch:
             place = _trial_place(Path(scratch))
-            trial = self._options.model_copy(update={"command": shlex.join([sys.executable, "-c", _TRIAL, words[0]])})
+            trial = self._options.model_copy(update={"command": shlex.join(["/bin/sh", "-c", _TRIAL, words[0]])})
             # What the command names is in view in the trial, too.
             trial = trial.model_copy(update={"read": (*self._options.read, *view.named_files(self._options))})
             output = Output(place.given / LOG, "trial", [], lambda text: None)
