@@ -154,10 +154,19 @@ def evaluate_(
 
 @app.command(epilog="Example: [bold]automem demo[/bold]")
 def demo() -> None:
-    """Play each game with `scripted`, then a few steps with `smollm2`."""
+    """Play each game with `scripted`, then a few steps with `smollm2`; let loop 1 revise a scaffold; open its page."""
     from automem.demo import play_demo
+    from meta.demo import short_loop
 
-    asyncio.run(play_demo(console))
+    async def both() -> Path:
+        await play_demo(console)
+        console.rule("loop 1: rules rewrite the scaffold of Crafter, and what plays better is kept")
+        return await short_loop(console)
+
+    page = asyncio.run(both())
+    console.print(f"what the loop did: {page}", highlight=False, markup=False, soft_wrap=True)
+    if console.is_terminal:
+        typer.launch(str(page))
 
 
 @app.command(epilog="Example: [bold]automem runs[/bold]")

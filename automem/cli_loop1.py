@@ -131,7 +131,6 @@ def loop1(
     ] = None,
 ) -> None:
     """Let a reviewer rewrite a scaffold, and keep what plays better on the same seeds."""
-    from meta.page import write as write_page
     from pydantic import ValidationError
 
     from automem.errors import UserError
@@ -197,6 +196,8 @@ def loop1(
         again = shlex.join(_again(planned.config.name))
         errors.print(f"stopped; go on with: {again}", markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(EXIT_STOPPED) from None
+    from meta.page import write as write_page  # charts and tables: only where they are drawn
+
     page = loop.folder / PAGE
     write_page(loop, page)
     _say(result, loop.config.name, str(page))

@@ -7,17 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from pathlib import Path
 
-from automem.check.played import MOST
+from automem.check.played import MOST, undone_writes
 from automem.episode import EpisodeResult
 from automem.metrics import WRITES, Counts
+from automem.scaffold import Scaffold
+from automem.trace import RunTrace
 
 LEAST_OWN = 0.1
 """The model's own writes a step, as a share of those under the parent, below which code writes in its stead."""
 
+EPISODES, STEPS = 2, 400
+"""Traces that are looked through for removed writes: so many episodes, so many steps of each."""
+
 
 def violation(candidate: Sequence[EpisodeResult], parent: Sequence[EpisodeResult]) -> str:
-    """How episodes break what every scaffold promises; empty when they do not.
+    """How figures of episodes break what every scaffold promises; empty when they do not.
 
     Args:
         candidate, parent: episodes of both, of the same tasks and seeds.
@@ -35,6 +41,22 @@ def violation(candidate: Sequence[EpisodeResult], parent: Sequence[EpisodeResult
     if own < LEAST_OWN * was and by_hooks > mine.writes:
         return (
             f"the model wrote {own:.2f} entries a step, {was:.2f} under the parent, and hooks {by_hooks}: code keeps "
+            "the memory in its stead"
+        )
+    return ""
+
+
+def removed_writes(run: Path, version: Scaffold) -> str:
+    """Whether `maintain` takes out what the model has just written, by the traces of a run; empty when it does not."""
+    if version.hooks is None:
+        return ""
+    written = undone = 0
+    for episode in RunTrace(run).episodes[:EPISODES]:
+        found = undone_writes(episode.steps(0, STEPS), version)
+        written, undone = written + found[0], undone + found[1]
+    if undone > MOST * written:
+        return (
+            f"maintain removed {undone} of {written} entries that the model had written in the same step: code keeps "
             "the memory in its stead"
         )
     return ""

@@ -187,6 +187,8 @@ class Trial:
                 self._watcher.playing(told.number, made, len(batch))
                 before, after = await self._pairs(parent, made, batch)
                 broken = audit.violation(after.results, before.results)
+                if not broken and not looks:
+                    broken = await asyncio.to_thread(audit.removed_writes, self._arena.run(made).folder, made)
                 if broken:
                     return replace(told, outcome="invalid", why=broken, looks=tuple(looks))
                 differences = [after.progression[seed] - before.progression[seed] for seed in batch]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from automem import ops
@@ -216,11 +216,16 @@ def _asked_in_plan(played: Played) -> Iterator[Finding]:
                 yield warning("", None, "write-in-plan", message, do)
 
 
-def _undone_writes(played: Played, loaded: Scaffold, lines: Mapping[str, int]) -> Iterator[Finding]:
-    """The model decides: what it has just written stays, as a rule, when `maintain` has run."""
+def undone_writes(records: Iterable[StepRecord], loaded: Scaffold) -> tuple[int, int]:
+    """Entries that the model wrote, and how many of them `maintain` removed in the same step.
+
+    Args:
+        records: of an episode, from its first step on.
+        loaded: the scaffold that was played.
+    """
     shadow = fresh(loaded)
     written = undone = 0
-    for record in played.records:
+    for record in records:
         own = [op for turn in record.log for op in turn.ops]
         for op in own:
             _again(shadow, op)
@@ -232,6 +237,12 @@ def _undone_writes(played: Played, loaded: Scaffold, lines: Mapping[str, int]) -
             if op.ok and not op.by and op.name in WRITES:
                 written += 1
                 undone += bool(record.maintained) and _holds(before, op) and not _holds(after, op)
+    return written, undone
+
+
+def _undone_writes(played: Played, loaded: Scaffold, lines: Mapping[str, int]) -> Iterator[Finding]:
+    """The model decides: what it has just written stays, as a rule, when `maintain` has run."""
+    written, undone = undone_writes(played.records, loaded)
     line = lines.get("maintain")
     message = f"maintain removed {undone} of the {written} entries that the model had written in the same step"
     do = "let it keep what is newest, or write to files of its own"
