@@ -60,8 +60,8 @@ class Change(NamedTuple):
 def written(op: Executed, step: int) -> Change:
     """What this write, which was carried out in this step, does."""
     content = _digest(bare(op.args[-1], step))
-    if op.name == "APPEND" or op.name == "WRITE":
-        return Change(op.name, op.file, 0, content)
+    if op.name in ("APPEND", "WRITE"):
+        return Change("APPEND" if op.name == "APPEND" else "WRITE", op.file, 0, content)
     return Change("UPSERT", op.file, _digest(op.args[-2]), content)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from automem.check.folder import NOTES
+from automem.metric_names import METRICS, figure, unit
 from automem.tables import percent
-from automem.trace import show, stats
+from automem.trace import stats
 from automem.visible import visible_lines
 from meta.evidence import Attempt, Evidence
 from meta.reviewers.llm import reference
@@ -98,8 +99,11 @@ def _episode(one: stats.EpisodeStats) -> dict[str, Any]:
 
 def _behaviour(found: stats.RunStats) -> list[tuple[str, str]]:
     rates = found.summary["overall"]["behaviour"] if found.episodes else {}
-    shown = ((called, rates.get(key), times, digits) for key, called, times, digits in show.FIGURES)
-    return [(called, "-" if value is None else f"{times * value:.{digits}f}") for called, value, times, digits in shown]
+    return [
+        (f"{known.label} {unit(name)}".strip(), figure(name, rates[name]))
+        for name, known in METRICS.items()
+        if name in rates
+    ]
 
 
 def _attempt(one: Attempt, evidence: Evidence) -> dict[str, Any]:
