@@ -130,7 +130,7 @@ class Draft:
     def tell(self, title: str, text: str) -> None:
         """Say something in the system message, under a title of its own; instead of what stood there before."""
         path = "prompts/system.j2"
-        section = f"# {title}\n{_quoted(text.strip())}\n"
+        section = f"# {title}\n{_quoted(text)}\n"
         old = re.compile(rf"^# {re.escape(title)}\n.*?(?=^# |\Z)", re.M | re.S)
         before = self._text(path)
         if old.search(before):
@@ -217,7 +217,8 @@ def _set(table: Table, fields: Mapping[str, Any]) -> None:
 
 
 def _quoted(text: str) -> str:
-    """A text as a template shows it: nothing in it is read as one, but for the limits that it names."""
+    """A text as a template shows it: nothing in it is read as one, and no line is empty."""
+    text = "\n".join(line for line in text.splitlines() if line.strip())
     if not any(mark in text for mark in ("{{", "{%", "{#")):
         return text
     return "{% raw %}" + text + "{% endraw %}"

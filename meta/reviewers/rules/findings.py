@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from automem.metrics import Counts, rates
 from automem.schema import MemoryFile
 
+WHOLE = "observation"
+"""The field of entries that holds everything at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class FieldFigures:
@@ -48,6 +51,8 @@ class FileFigures:
         read_steps: share of the steps at which it was read or searched, in the episodes in which it was at all.
         fields: of its entry, those lines that follow it.
         follows: share of the lines that follow its entry.
+        short_again: share of the lines whose short fields alone say what those of an earlier line said; None where the
+            entry has no place, or its fields are not apart.
         end_bytes, end_lines: size at the end of an episode, on average.
     """
 
@@ -72,6 +77,7 @@ class FileFigures:
     read_steps: float = 0.0
     fields: Mapping[str, FieldFigures] = field(default_factory=dict)
     follows: float = 0.0
+    short_again: float | None = None
     end_bytes: float = 0.0
     end_lines: float = 0.0
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from automem.duplicates import bare
-from meta.reviewers.rules.findings import FieldFigures
+from meta.reviewers.rules.findings import WHOLE, FieldFigures
 from meta.reviewers.rules.thresholds import pattern, thresholds
 
 LONGEST = 20_000
@@ -46,16 +47,20 @@ class Lines:
     with_key: int = 0
     same_key: int = 0
     followed: int = 0
+    short: int = 0
+    short_again: int = 0
     topics: Counter[str] = field(default_factory=Counter)
     field_chars: Counter[str] = field(default_factory=Counter)
     field_repeated: Counter[str] = field(default_factory=Counter)
     _pieces: set[int] = field(default_factory=set)
     _keys: set[str] = field(default_factory=set)
+    _shorts: set[int] = field(default_factory=set)
 
     def begin(self) -> None:
         """Another episode: nothing has been told yet."""
         self._pieces.clear()
         self._keys.clear()
+        self._shorts.clear()
 
     def add(self, text: str, step: int, key: str = "") -> None:
         """Look at what one write put into the file; `key` is the key that it was filed under, if any."""
@@ -77,6 +82,7 @@ class Lines:
                 self.field_chars[name] += len(value)
                 self.field_repeated[name] += repeated
         self._pieces.update(fresh)
+        self._shorten(fields)
         self.placed += bool(key) or pattern(words["places"]).search(line) is not None
         key = key or self._key(line)
         self.with_key += bool(key)
@@ -91,6 +97,18 @@ class Lines:
         found = form.fullmatch(line) or form.fullmatch(f"{line} ") if form else None
         self.followed += found is not None
         return found.groupdict() if found else {}
+
+    def _shorten(self, fields: Mapping[str, str]) -> None:
+        """Whether the short fields alone would say what they said before; a step number does not count."""
+        most = thresholds()["line"]["short"]
+        kept = [value for name, value in fields.items() if name != "step" and len(value) <= most]
+        # What would take the place of a field that holds everything cannot be known.
+        if not {"x", "y"} <= fields.keys() or WHOLE in fields:
+            return
+        mark = hash(bare(" | ".join(kept), 0))
+        self.short += 1
+        self.short_again += mark in self._shorts
+        self._shorts.add(mark)
 
     def _repeated(self, text: str, fresh: list[int]) -> int:
         """Characters of the pieces that the file had been told before; those that it had not are added to `fresh`."""

@@ -259,6 +259,7 @@ class _Pass:
             read_steps=file.read_steps / max(1, file.steps),
             fields=lines.field_figures(),
             follows=lines.share(lines.followed),
+            short_again=lines.short_again / lines.short if lines.short else None,
             end_bytes=file.end_bytes / self._episodes,
             end_lines=file.end_lines / self._episodes,
         )

@@ -9,9 +9,6 @@ from automem.schema import ENTRY_FIELDS
 from meta.reviewers.rules.findings import FieldFigures, FileFigures, Measured
 from meta.reviewers.rules.thresholds import thresholds
 
-WHOLE = "observation"
-"""The field that holds everything at once."""
-
 
 def long_fields(file: FileFigures) -> list[str]:
     """Fields of its entry that are long and mostly say again what was said, the longest first."""

@@ -71,31 +71,38 @@ class Tried:
         return Tried(self.made | {(proposal.name, _written(proposal.parameters))})
 
 
-def tried_before(attempts: Sequence[Attempt], parent: str) -> Tried:
+def tried_before(attempts: Sequence[Attempt], parent: str, before: Attempt | None = None) -> Tried:
     """What earlier attempts of the loop proposed for this parent without success.
 
     An attempt that could not be played for reasons of its own making counts; one that broke off from outside
     does not, unless it did twice.
+
+    Args:
+        attempts: all of the loop that are over.
+        parent: identity of the version to improve.
+        before: the attempt whose changes are kept; then only what was added to the same changes counts.
     """
+    kept = [] if before is None else read_record(before.folder)
     made: list[tuple[str, str]] = []
     broken: list[tuple[str, str]] = []
     for attempt in attempts:
-        if attempt.parent != parent or attempt.outcome == "accepted":
-            continue
         found = read_record(attempt.folder)
-        (broken if attempt.outcome == "failed" else made).extend(found)
+        if attempt.parent == parent and attempt.outcome != "accepted" and found and found[:-1] == kept:
+            (broken if attempt.outcome == "failed" else made).append(found[-1])
     return Tried(frozenset(made) | {one for one in broken if broken.count(one) > 1})
 
 
-def write_record(folder: Path, proposals: Sequence[Proposal]) -> None:
-    """Note in an attempt's folder what is proposed there."""
-    said = [{"name": p.name, "parameters": dict(p.parameters)} for p in proposals]
+def write_record(folder: Path, proposal: Proposal, before: Attempt | None = None) -> None:
+    """Note in an attempt's folder what is proposed there, after what the attempt before proposed if that is kept."""
+    chain = [] if before is None else read_record(before.folder)
+    chain.append((proposal.name, _written(proposal.parameters)))
+    said = [{"name": name, "parameters": json.loads(parameters)} for name, parameters in chain]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RECORD).write_text(json.dumps(said, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def read_record(folder: Path) -> list[tuple[str, str]]:
-    """What was noted there; nothing when there is no such note, or another reviewer's."""
+    """Name and parameters of what was noted there, in order; nothing when there is no such note, or another's."""
     try:
         said = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         return [(str(one["name"]), _written(one["parameters"])) for one in said]

@@ -24,11 +24,18 @@ from meta.reviewers.rules.rules import ALL
 
 @dataclass(frozen=True)
 class _Base:
-    """What a revision starts from: files, and how they were played."""
+    """What a revision starts from.
+
+    Attributes:
+        scaffold, run: files, and how they were played.
+        kept: the attempt whose changes these are; None where they are the parent's.
+        why: for people; empty for the parent.
+    """
 
     scaffold: Scaffold
     run: RunTrace
-    why: str
+    kept: Attempt | None = None
+    why: str = ""
 
 
 class Rules:
@@ -54,7 +61,7 @@ class Rules:
             measured = await asyncio.to_thread(self._measure, base)
         except UserError as error:
             raise ReviewFailed(f"there is nothing to measure: {error}") from error
-        tried = tried_before(evidence.attempts, evidence.parent.identity)
+        tried = tried_before(evidence.attempts, evidence.parent.identity, base.kept)
         version = _version(desk)
         dropped: list[tuple[Proposal, str]] = []
         while (proposal := self._best(measured, base.scaffold, tried)) is not None:
@@ -62,7 +69,7 @@ class Rules:
             problem = await self._make(proposal, base, evidence, desk, version)
             said = analysis(measured, proposal, base.why, dropped)
             if not problem:
-                write_record(desk.folder, [proposal])
+                write_record(desk.folder, proposal, base.kept)
                 return Revision(f"{proposal.name}: {proposal.change}", said)
             dropped.append((proposal, problem))
             tried = tried.adding(proposal)
@@ -101,8 +108,8 @@ def _base(evidence: Evidence) -> _Base:
             f"It goes on from attempt {before.number} ({before.description}), which gained {100 * gain:+.1f} points on "
             f"{before.looks[-1].seeds} seeds: too few to be sure of."
         )
-        return _Base(before.scaffold(), run, why)
-    return _Base(evidence.parent, evidence.run, "")
+        return _Base(before.scaffold(), run, before, why)
+    return _Base(evidence.parent, evidence.run)
 
 
 def _promising(attempt: Attempt) -> bool:

@@ -48,6 +48,16 @@ def test_a_step_number_does_not_make_a_line_new() -> None:
     assert found.repeated_chars == len("all quiet here")
 
 
+def test_short_fields_that_say_the_same_again_are_counted() -> None:
+    view = "a very long view of everything that is around, " * 2
+    told = [f"Step {n}, north at 3,{y}: {view}{n}" for n, y in enumerate([4, 5, 4, 4])]
+    found = lines(*told, entry="Step {step}, {action} at {x},{y}: {seen}")
+    assert (found.short, found.short_again) == (4, 2)
+    # Without a place, or with everything in one field, nothing can be said of what a shorter line would say.
+    assert lines(*told, entry="Step {step}, {action} at 3,{y}: {seen}").short == 0
+    assert lines(*told, entry="Step {step}, {action} at {x},{y}: {observation}").short == 0
+
+
 def test_another_episode_begins_with_nothing_told() -> None:
     found = lines("a lake at 3,4")
     found.begin()

@@ -19,7 +19,7 @@ from meta.evidence import Attempt, Evidence, Outcome
 from meta.gate import Look
 from meta.reviewer import Desk, NothingLeft, Revision
 from meta.reviewers.rules import Rules
-from meta.reviewers.rules.proposal import RECORD, tried_before
+from meta.reviewers.rules.proposal import RECORD, read_record, tried_before
 from tests import traces
 
 
@@ -131,6 +131,16 @@ def test_a_continuation_builds_on_what_seemed_to_help(table: Table) -> None:
     assert [file.name for file in table.candidate("1.1.1").schema.files][: len(kept)] == kept
     assert "attempt 1.1.0" in revision.analysis and "+4.0 points" in revision.analysis
     assert table.candidate("1.1.1").schema.scaffold.parent == table.parent.identity
+
+
+def test_what_was_added_to_another_attempt_may_still_be_made_alone(table: Table) -> None:
+    first = table.end("1.1.0", table.revise("1.1.0"), "inconclusive", 0.04)
+    added = table.end("1.1.1", table.revise("1.1.1", before=first), "rejected", -0.01)
+    chain = read_record(added.folder)
+    assert chain[:-1] == read_record(first.folder)
+    parent = table.parent.identity
+    assert chain[-1] in tried_before(table.attempts, parent, first).made
+    assert tried_before(table.attempts, parent).made == {chain[0]}
 
 
 def test_a_continuation_of_what_did_harm_begins_anew(table: Table, parent: Scaffold) -> None:

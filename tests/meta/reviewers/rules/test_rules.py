@@ -107,9 +107,11 @@ def test_every_choice_of_parameters_can_be_played(root: Scaffold, tmp_path: Path
         proposal = LogBecomesMap().propose(measured, root, tried)
         if proposal is None:
             break
-        made = carried_out(proposal, root, tmp_path / str(number))
-        short = planned(made)["steps.txt"]
-        assert short.max_lines == proposal.parameters["lines"]
+        files = planned(carried_out(proposal, root, tmp_path / str(number)))
+        assert "map_notes.txt" not in files
+        kept = files["steps.txt" if proposal.parameters["lines"] else "state.txt"]
+        assert kept.pin and kept.changes and kept.max_lines == (proposal.parameters["lines"] or None)
+        assert sum(file.kind == "map" for file in files.values()) == (proposal.parameters["map"] != "none")
         tried = tried.adding(proposal)
     else:
         pytest.fail("no end of choices")
@@ -123,6 +125,31 @@ def test_pinned_files_cost_no_more_than_was_spent(crafter: Scaffold, tmp_path: P
         for name, measured in (("dear", dear), ("cheap", cheap))
     ]
     assert rooms[0] > rooms[1] >= crafter.schema.limits.result_chars
+
+
+def test_lines_that_would_say_the_same_again_become_one_line_of_state(tmp_path: Path) -> None:
+    nethack = scaffold.load("nethack/v0")
+    shows = {"facing": False, "level": True, "message": True, "planted": False, "achieved": True}
+    measured = figures(verbatim_log(nethack, short_again=0.15), game="nethack", shows=shows)
+    proposal = proposed(LogBecomesMap(), measured, nethack)
+    assert "15% of the lines would say what an earlier line says" in proposal.reason
+    made = carried_out(proposal, nethack, tmp_path / "made")
+    state = planned(made)["state.txt"]
+    assert state.kind == "note" and state.changes and state.pin
+    assert not any(file.kind == "log" and file.entry for file in made.schema.files)
+    fresh = figures(verbatim_log(nethack, short_again=0.0), game="nethack", shows=shows)
+    assert "steps.txt" in planned(carried_out(proposed(LogBecomesMap(), fresh, nethack), nethack, tmp_path / "fresh"))
+
+
+@pytest.mark.parametrize(("vain", "kept"), [(100, True), (3000, False)])
+def test_searching_in_vain_is_taken_away_with_counting(
+    crafter: Scaffold, tmp_path: Path, vain: int, kept: bool
+) -> None:
+    made = carried_out(
+        proposed(LogBecomesMap(), figures(verbatim_log(crafter, nothing=vain)), crafter), crafter, tmp_path / "made"
+    )
+    assert ("SEARCH" in made.schema.ops.enabled) == kept
+    assert "READ" in made.schema.ops.enabled and not {"COUNT", "TAIL"} & set(made.schema.ops.enabled)
 
 
 # Pins.
