@@ -113,6 +113,8 @@ class LiteLLM:
 
     async def chat(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] = ()) -> ChatReply:
         """One reply, with calls of tools; see `automem.models.protocol.ChatModel`."""
+        if self._litellm_name.startswith("anthropic/"):
+            messages = _marked_for_cache(messages)
         return await self._ask(messages, {"tools": list(tools)} if tools else {}, self._chat_reply)
 
     def knows_tools(self) -> bool | None:
@@ -298,6 +300,13 @@ def _too_long(error: Exception) -> bool:
     if type(error).__name__ == "ContextWindowExceededError":
         return True
     return getattr(error, "status_code", None) in (400, 413, 422) and bool(_TOO_LONG.search(str(error)))
+
+
+def _marked_for_cache(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Anthropic caches a conversation only as far as it is told to: here the first message, and all of them."""
+    ends = {0, len(messages) - 1}
+    mark = {"cache_control": {"type": "ephemeral"}}
+    return [{**message, **mark} if i in ends else message for i, message in enumerate(messages)]
 
 
 _NO_TOOLS = re.compile(

@@ -40,12 +40,16 @@ class Review:
         self._room = Room(evidence, desk)
         self._transcript = Transcript(desk.folder / TRANSCRIPT)
         self._meter = Meter(desk.budget, self._transcript.spent)
-        self._in_text = options.tools == "text" or (options.tools == "auto" and model.knows_tools() is False)
+        self._known: bool | None = True
+        self._in_text = options.tools == "text"
         self._conversation = Conversation("", "")
 
     async def run(self) -> Revision:
         """The revision. Raises `ReviewFailed` or `ReviewerUnavailable`; the transcript says so, too."""
         try:
+            if self._options.tools == "auto":
+                self._known = await asyncio.to_thread(self._model.knows_tools)
+                self._in_text = self._known is False
             await asyncio.to_thread(self._restore)
             await asyncio.to_thread(self._begin)
             description, analysis = await self._converse()
@@ -105,8 +109,7 @@ class Review:
 
     def _may_know_no_tools(self) -> bool:
         """The first reply tells whether a model that nothing is known of was shown the tools."""
-        first = not self._conversation.exchanges
-        return first and not self._in_text and self._options.tools == "auto" and self._model.knows_tools() is None
+        return self._known is None and not self._in_text and not self._conversation.exchanges
 
     def _go_on_in_text(self, why: str) -> None:
         """Begin the conversation anew, with the tools described in it."""

@@ -76,8 +76,7 @@ class Room:
 
         Raises `UserError`, also when it does not load.
         """
-        found = self._loaded(name)
-        return replace(found, sources=_without_notes(found.sources))
+        return without_notes(self._loaded(name))
 
     def _loaded(self, name: str) -> Scaffold:
         if name == PARENT:
@@ -110,8 +109,12 @@ class Room:
         return f"There are {PARENT}, and the attempts {numbers}." if numbers else f"There is only {PARENT}."
 
 
+def without_notes(loaded: Scaffold) -> Scaffold:
+    """A scaffold without its notes: they tell what was measured, which may have been on seeds that are held out."""
+    return replace(loaded, sources=_without_notes(loaded.sources))
+
+
 def _without_notes(sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Notes tell what was measured, which may have been on seeds that are held out."""
     return {path: data for path, data in sources.items() if path != NOTES}
 
 

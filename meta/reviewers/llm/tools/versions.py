@@ -12,7 +12,7 @@ from automem.scaffold_diff.words import explain
 from automem.visible import visible_lines
 from meta.evidence import Attempt
 from meta.reviewers.llm import reference
-from meta.reviewers.llm.room import CANDIDATE, PARENT, Room, printed
+from meta.reviewers.llm.room import CANDIDATE, PARENT, Room, printed, without_notes
 from meta.reviewers.llm.tool import Paged, Tool, page_of
 
 _UNKNOWN = Lineage({})
@@ -116,7 +116,7 @@ def lineage(room: Room, asked: Paged) -> str:
 
 def _words(old: Scaffold, new: Scaffold) -> str:
     lines = []
-    for section in explain(old, new, _UNKNOWN):
+    for section in explain(without_notes(old), without_notes(new), _UNKNOWN):
         if section.title != "versions":
             lines.append(f"  {section.title}")
             lines += [f"    {said.mark} {visible_lines(said.text)}" for said in section.said]
