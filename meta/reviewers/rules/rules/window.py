@@ -1,4 +1,4 @@
-"""A short log that is shown in every prompt reaches further back, or less far."""
+"""A short log that is shown in every prompt reaches further back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NAME = "window"
 
 
 class Window(Rule):
-    """Where play goes round in circles that are longer than what is shown, or the lines shown cost too much."""
+    """Where play is in vain more often than it should be, and there is room to show more of what was done."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:
         limits, rates = thresholds()["window"], measured.rates
