@@ -24,9 +24,9 @@ from meta.reviewers.llm.tools import TOOLS
 from meta.reviewers.llm.transcript import Transcript
 
 TRANSCRIPT = "transcript.jsonl"
-
 START = "start"
-"""Beside the candidate: what it was when the review began, for a resumption."""
+"""In the attempt's folder: what was said (`meta.reviewers.llm.transcript`), and the candidate's files as they were when
+the review began, from which a resumption makes all edits again."""
 
 
 class Review:
