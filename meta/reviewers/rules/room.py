@@ -23,6 +23,7 @@ def in_prompts(measured: Measured, scaffold: Scaffold) -> int:
     return max(scaffold.schema.limits.result_chars, int(wanted) // 100 * 100)
 
 
-def of_one_file(scaffold: Scaffold) -> int:
-    """Characters that a prompt shows of one pinned file."""
-    return scaffold.schema.limits.result_chars
+def cost(measured: Measured, chars: float) -> float:
+    """By which share of itself a step becomes dearer when each prompt shows so many characters more."""
+    spent = measured.rates["prompt_tokens_per_step"] * thresholds()["room"]["chars_per_token"]
+    return PROMPTS * chars / spent if spent else 1.0

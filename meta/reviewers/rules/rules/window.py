@@ -24,10 +24,12 @@ class Window(Rule):
             lines = file.planned.max_lines if file.planned is not None and file.planned.pin else None
             if lines is None or not file.lines:
                 continue
+            wanted = [int(lines * times) for times in limits["times"]]
             choices = [
-                {"file": file.name, "lines": int(lines * times)}
-                for times in limits["times"]
-                if lines * times * (file.line_chars + 1) <= room.of_one_file(scaffold)
+                {"file": file.name, "lines": more}
+                for more in wanted
+                if more * (file.line_chars + 1) <= scaffold.schema.limits.result_chars
+                and room.cost(measured, (more - lines) * (file.line_chars + 1)) <= limits["cost"]
             ]
             parameters = tried.first_new(NAME, choices)
             if parameters is not None:

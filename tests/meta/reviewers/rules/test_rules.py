@@ -318,7 +318,7 @@ def test_files_that_the_model_made_itself_are_no_reason_to_fail(crafter: Scaffol
 def test_a_short_log_reaches_further_back_where_play_goes_in_circles(crafter: Scaffold, tmp_path: Path) -> None:
     short = carried_out(proposed(LogBecomesMap(), figures(verbatim_log(crafter)), crafter), crafter, tmp_path / "short")
     file = of_file(short, "steps.txt", lines=1000, chars=80_000, writes=1000)
-    circles = figures(file, counts=Counts(steps=1000, stuck=90, oscillating=60))
+    circles = figures(file, counts=Counts(steps=1000, stuck=90, oscillating=60, prompt_tokens=9_000_000))
     proposal = proposed(Window(), circles, short)
     assert "15% of the steps" in proposal.reason and "80 characters" in proposal.reason
     before, after = (planned(each)["steps.txt"] for each in (short, carried_out(proposal, short, tmp_path / "long")))
@@ -326,7 +326,11 @@ def test_a_short_log_reaches_further_back_where_play_goes_in_circles(crafter: Sc
     assert Window().propose(figures(file, counts=Counts(steps=1000, stuck=50)), short, Tried()) is None
 
 
-def test_a_window_is_never_wider_than_what_is_shown(crafter: Scaffold, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("chars", "tokens"), [(480_000, 9_000_000), (80_000, 2_000_000)], ids=["long", "dear"])
+def test_a_window_is_no_wider_than_what_is_shown_and_may_cost(
+    crafter: Scaffold, tmp_path: Path, chars: int, tokens: int
+) -> None:
     short = carried_out(proposed(LogBecomesMap(), figures(verbatim_log(crafter)), crafter), crafter, tmp_path / "short")
-    file = of_file(short, "steps.txt", lines=1000, chars=480_000, writes=1000)
-    assert Window().propose(figures(file, counts=Counts(steps=1000, stuck=200)), short, Tried()) is None
+    file = of_file(short, "steps.txt", lines=1000, chars=chars, writes=1000)
+    measured = figures(file, counts=Counts(steps=1000, stuck=200, prompt_tokens=tokens))
+    assert Window().propose(measured, short, Tried()) is None
