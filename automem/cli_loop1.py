@@ -112,6 +112,10 @@ def loop1(
         float,
         typer.Option("--smallest-gain", help="Gain in progression worth having, 0 to 1.", rich_help_panel=GATE),
     ] = 0.02,
+    margin: Annotated[
+        float,
+        typer.Option("--margin", help="How much worse a leaner memory may play, 0 to 1.", rich_help_panel=GATE),
+    ] = 0.0,
     error: Annotated[
         float, typer.Option("--error", help="Chance that a loop accepts without effect.", rich_help_panel=GATE)
     ] = 0.05,
@@ -158,6 +162,7 @@ def loop1(
             gate=GateSettings(
                 kind=gate,  # type: ignore[arg-type]
                 smallest_gain=smallest_gain,
+                margin=margin,
                 error=error,
                 **{name: value for name, value in seeds.items() if value is not None},
             ),

@@ -214,7 +214,7 @@ def main() -> None:
     parser.add_argument("--attempts", type=int, default=3)
     parser.add_argument("--continuations", type=int, default=1)
     parser.add_argument("--error", type=float, default=0.05, help="budget of the whole loop")
-    parser.add_argument("--most", default="80,160,320", help="seeds that `sequential` plays at most; loops: the first")
+    parser.add_argument("--most", default="160,80,320", help="seeds that `sequential` plays at most; loops: the first")
     parser.add_argument("--paper-seeds", type=int, default=10)
     parser.add_argument("--fresh", action="store_true", help="new seeds for each revision")
     parser.add_argument("--no-power", action="store_true")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -33,7 +34,11 @@ from meta.settings import (
     SearchSettings,
 )
 from meta.storage import LoopFolder
+from meta.trial import Gates
 from meta.watching import LoopWatcher
+
+PLAYING_REVIEWERS = frozenset({"command"})
+"""Reviewers that can run the games themselves."""
 
 HELD_OUT = 40
 """Held-out seeds when nobody names any."""
@@ -87,7 +92,7 @@ def plan(request: LoopRequest) -> LoopPlan:
     game = games.game_of(tasks[0].task)
     name = runs.valid_name(request.name or runs.new_name(f"loop1-{game}-{request.reviewer.kind}", request.model.name))
     root = _root(request, name, game)
-    held_out = _seeds(request.held_out, HELD_OUT_SEEDS, HELD_OUT)
+    held_out = _held_out(request, name)
     try:
         config = LoopConfig(
             name=name,
@@ -151,13 +156,19 @@ async def run(
                 watcher.opened(loop, loop.attempts())
                 arena = _arena(loop, model, watcher, workers, unsafe)
                 try:
-                    search = Search(loop, arena, reviewer, gate.make(loop.config.gate), watcher)
+                    search = Search(loop, arena, reviewer, _gates(loop.config.gate), watcher)
                     return loop, await search.run()
                 finally:
                     await arena.close()
     finally:
         await reviewer.close()
         await model.close()
+
+
+def _gates(settings: GateSettings) -> Gates:
+    """The gate, and the one for leaner memory where the settings have a margin."""
+    strict = gate.make(settings.model_copy(update={"margin": 0.0}))
+    return Gates(strict, gate.make(settings) if settings.margin else None)
 
 
 def _arena(loop: LoopFolder, model: Model, watcher: LoopWatcher, workers: int, unsafe: bool) -> Arena:
@@ -176,8 +187,16 @@ def _tasks(request: LoopRequest) -> tuple[PlannedTask, ...]:
     return tuple(planned.model_copy(update={"seeds": planned.seeds[: request.gate.most]}) for planned in tasks)
 
 
-def _seeds(text: str | None, first: int, count: int) -> tuple[int, ...]:
-    return tuple(range(first, first + count)) if text is None else suites.parse_seeds(text)
+def _held_out(request: LoopRequest, name: str) -> tuple[int, ...]:
+    """The held-out seeds. A reviewer that can play by itself must not be able to guess them."""
+    if request.held_out is not None:
+        return suites.parse_seeds(request.held_out)
+    if request.resume and storage.exists(name):
+        return storage.load(name).config.held_out
+    first = HELD_OUT_SEEDS
+    if request.reviewer.kind in PLAYING_REVIEWERS:
+        first = 1_000_000 + secrets.randbelow(1_000_000_000)
+    return tuple(range(first, first + HELD_OUT))
 
 
 def _root(request: LoopRequest, name: str, game: str) -> Scaffold:

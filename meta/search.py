@@ -18,12 +18,11 @@ from automem.scaffold import Scaffold
 from meta import parents, storage
 from meta.arena import Arena
 from meta.evidence import Attempt, Outcome
-from meta.gate import Gate
 from meta.gate.errors import ErrorBudget
 from meta.parents import Accepted
 from meta.reviewer import Reviewer
 from meta.storage import LoopFolder
-from meta.trial import Trial
+from meta.trial import Gates, Trial
 from meta.watching import LoopWatcher
 
 T = TypeVar("T")
@@ -32,11 +31,11 @@ T = TypeVar("T")
 class Search:
     """Runs a loop to its end."""
 
-    def __init__(self, loop: LoopFolder, arena: Arena, reviewer: Reviewer, gate: Gate, watcher: LoopWatcher) -> None:
+    def __init__(self, loop: LoopFolder, arena: Arena, reviewer: Reviewer, gates: Gates, watcher: LoopWatcher) -> None:
         self._loop = loop
         self._arena = arena
         self._watcher = watcher
-        self._trial = Trial(loop, arena, reviewer, gate, watcher)
+        self._trial = Trial(loop, arena, reviewer, gates, watcher)
         self._settings = loop.config.search
         slots = self._settings.attempts * (1 + self._settings.continuations)
         self._errors = ErrorBudget(loop.config.gate.error, self._settings.iterations, slots)

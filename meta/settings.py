@@ -27,12 +27,20 @@ class GateSettings(_Strict):
     kind: Literal["sequential", "paper"] = "sequential"
     batch: Annotated[int, Field(ge=1)] = 8
     """Seeds that are played between two looks."""
-    most: Annotated[int, Field(ge=2)] = 80
+    most: Annotated[int, Field(ge=2)] = 160
     """Seeds that are played at most for one candidate."""
-    smallest_gain: Annotated[float, Field(ge=0, le=1)] = 0.02
+    smallest_gain: Annotated[float, Field(ge=0, lt=1)] = 0.02
     """The smallest gain in progression worth having; 0.02 is two points of a hundred."""
+    margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """How much worse a candidate may play whose memory is leaner (`meta.lean`); 0 accepts better play only."""
     error: Annotated[float, Field(gt=0, lt=1)] = 0.05
     """The chance that a loop without any real effect accepts anything."""
+
+    @model_validator(mode="after")
+    def _batch_fits(self) -> GateSettings:
+        if self.batch > self.most:
+            raise ValueError(f"a batch of {self.batch} seeds is more than the {self.most} that are played at most")
+        return self
 
 
 class SearchSettings(_Strict):

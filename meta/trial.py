@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import traceback
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from automem import check
@@ -19,7 +19,7 @@ from automem.episode import write_json
 from automem.errors import UserError
 from automem.scaffold import Scaffold, ScaffoldError
 from automem.trace import RunTrace
-from meta import audit, candidate, storage
+from meta import audit, candidate, lean, storage
 from meta.arena import Arena, CandidateFailed, Played
 from meta.evidence import Attempt, Evidence, Outcome, only
 from meta.gate import Gate, Look
@@ -39,14 +39,28 @@ Made from `{parent}` by {reviewer}, attempt {number} of {loop}.
 """What a candidate's ``notes.md`` says; what was measured is added when it is adopted."""
 
 
+@dataclass(frozen=True)
+class Gates:
+    """Who judges.
+
+    Attributes:
+        better: asks for better play.
+        leaner: asks a candidate with a leaner memory for play that is hardly worse; None where better play is asked
+            of all.
+    """
+
+    better: Gate
+    leaner: Gate | None = None
+
+
 class Trial:
     """Makes attempts."""
 
-    def __init__(self, loop: LoopFolder, arena: Arena, reviewer: Reviewer, gate: Gate, watcher: LoopWatcher) -> None:
+    def __init__(self, loop: LoopFolder, arena: Arena, reviewer: Reviewer, gates: Gates, watcher: LoopWatcher) -> None:
         self._loop = loop
         self._arena = arena
         self._reviewer = reviewer
-        self._gate = gate
+        self._gates = gates
         self._watcher = watcher
 
     async def attempt(
@@ -181,9 +195,10 @@ class Trial:
         told = replace(told, played=self._arena.run(made).folder)
         seeds = self._loop.config.gate_seeds
         looks: list[Look] = []
+        most, step = self._gates.better.most, self._gates.better.batch
         try:
-            for end in range(self._gate.batch, self._gate.most + self._gate.batch, self._gate.batch):
-                batch = seeds[: min(end, self._gate.most)]
+            for end in range(step, most + step, step):
+                batch = seeds[: min(end, most)]
                 self._watcher.playing(told.number, made, len(batch))
                 before, after = await self._pairs(parent, made, batch)
                 broken = audit.violation(after.results, before.results)
@@ -192,7 +207,7 @@ class Trial:
                 if broken:
                     return replace(told, outcome="invalid", why=broken, looks=tuple(looks))
                 differences = [after.progression[seed] - before.progression[seed] for seed in batch]
-                look = self._gate.judge(differences, told.alpha)
+                look = self._gate(before, after).judge(differences, told.alpha)
                 looks.append(look)
                 self._watcher.looked(told.number, look)
                 if look.decision != "continue":
@@ -203,6 +218,11 @@ class Trial:
         finally:
             self._arena.summarise(made)
             self._arena.summarise(parent)
+
+    def _gate(self, before: Played, after: Played) -> Gate:
+        if self._gates.leaner is not None and lean.leaner(after.results, before.results):
+            return self._gates.leaner
+        return self._gates.better
 
     async def _pairs(self, parent: Scaffold, made: Scaffold, seeds: Sequence[int]) -> tuple[Played, Played]:
         """Both versions on the same seeds, played side by side."""

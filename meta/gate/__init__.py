@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["GATES", "Decision", "Gate", "Look", "Paper", "Sequential", "make"]
 
 GATES: dict[str, Callable[[GateSettings], Gate]] = {
-    "sequential": lambda settings: Sequential(settings.batch, settings.most, settings.smallest_gain),
+    "sequential": lambda settings: Sequential(
+        settings.batch, settings.most, settings.smallest_gain, margin=settings.margin
+    ),
     "paper": lambda settings: Paper(settings.most),
 }
 """By the names that settings call them."""

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+PART = 1 / 3
+"""Of what is left, what one revision may use. The first revisions matter most: reviewers propose first what promises
+most, and a gain that is found early is a parent early. The last ones still get a fraction of the first one's share,
+which costs them some seeds only, because seeds grow with the logarithm."""
+
 
 @dataclass(frozen=True)
 class ErrorBudget:
     """Bounds the chance that a loop accepts any candidate that is no better than its parent.
 
-    At the beginning of a revision what is left is divided evenly by the candidates that may still come, and each of
-    the revision's candidates is tested with one such share. When the revision is over, the shares of those that
-    were judged and not accepted are spent. All others return: of candidates that the checker refused, of those that
-    were not made because another was accepted, and of the accepted one.
+    A revision may use a third of what is left, or an even part of it where fewer revisions are to come, and each of its
+    candidates is tested with an even share of that. When the revision is over, the shares of those that were judged
+    and not accepted are spent. All others return: of candidates that the checker refused, of those that were not
+    made because another was accepted, and of the accepted one.
 
     Why `total` holds. Take the candidates that are no better, up to the first of them that is accepted. Each keeps
     the share it was tested with; what returns was held by no one, or by a candidate that is better, whose acceptance
@@ -55,4 +60,4 @@ class ErrorBudget:
         return self._share(remaining, revision)
 
     def _share(self, remaining: float, revision: int) -> float:
-        return remaining / ((self.revisions - revision + 1) * self.candidates)
+        return remaining * max(PART, 1 / (self.revisions - revision + 1)) / self.candidates

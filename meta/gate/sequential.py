@@ -32,12 +32,15 @@ class Sequential:
         most: seeds at most.
         smallest_gain: in progression, 0 to 1; a candidate that surely gains less is rejected.
         futility: error of the upper bound.
+        margin: in progression, 0 to 1. Above 0, a candidate need not be better, but no worse than by this; what it
+            does gain is then not asked for.
     """
 
     batch: int = 8
-    most: int = 80
+    most: int = 160
     smallest_gain: float = 0.02
     futility: float = 0.05
+    margin: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch <= self.most:
@@ -46,6 +49,8 @@ class Sequential:
             )
         if not 0 <= self.smallest_gain < 1:
             raise UserError(f"gate: smallest_gain is a share of 1 (0.02 is two points), not {self.smallest_gain}")
+        if not 0 <= self.margin < 1:
+            raise UserError(f"gate: margin is a share of 1 (0.02 is two points), not {self.margin}")
         if not 0 < self.futility < 1:
             raise UserError(f"gate: futility must be above 0 and below 1, not {self.futility}")
 
@@ -83,8 +88,13 @@ class Sequential:
         return self._decision(values, against_none, against_worth, alpha), self.most
 
     def _wealth(self, values: NDArray[np.float64]) -> tuple[betting.Array, betting.Array]:
-        """Of betting against "no gain", and against "a gain worth having"."""
-        return betting.log_wealth(values, 0.0), betting.log_wealth(-values, -self.smallest_gain)
+        """Of betting against "no more than must be", and against "enough"."""
+        return betting.log_wealth(values, -self.margin), betting.log_wealth(-values, -self._enough)
+
+    @property
+    def _enough(self) -> float:
+        """A candidate that surely gains less is rejected."""
+        return -self.margin if self.margin else self.smallest_gain
 
     def _decision(
         self, values: NDArray[np.float64], against_none: betting.Array, against_worth: betting.Array, alpha: float
@@ -93,7 +103,7 @@ class Sequential:
             return "accepted"
         if betting.reached(against_worth, self.futility):
             return "rejected"
-        needed = betting.needed(against_none, self._left(values), alpha)
+        needed = betting.needed(against_none, self._left(values), alpha) - self.margin
         hopeless = needed >= 1 or betting.refuted(-values, -needed, self.futility)
         return "inconclusive" if hopeless else "continue"
 
@@ -103,20 +113,21 @@ class Sequential:
     def _why(self, decision: Decision, values: NDArray[np.float64], alpha: float, lower: float, upper: float) -> str:
         """The reason of a decision, to follow "after so many seeds"."""
         between = f"the gain lies between {_points(lower)} and {_points(upper)}"
+        least = _points(-self.margin) if self.margin else "0"
         if decision == "accepted":
-            return f"the gain is above 0: its lower bound is {_points(lower)}"
+            return f"the gain is above {least}: its lower bound is {_points(lower)}"
         if decision == "rejected":
-            worth = _points(self.smallest_gain)
-            return f"the upper bound of the gain, {_points(upper)}, is below what is worth having, {worth}"
+            asked = "what is allowed" if self.margin else "what is worth having"
+            return f"the upper bound of the gain, {_points(upper)}, is below {asked}, {_points(self._enough)}"
         left = self._left(values)
         if decision == "continue":
             return between
         if not left:
             return f"{between}, and no seeds are left"
-        needed = betting.needed(betting.log_wealth(values, 0.0), left, alpha)
+        needed = betting.needed(betting.log_wealth(values, -self.margin), left, alpha) - self.margin
         wanted = f"would have to average {_points(needed)}" if needed <= 1 else "could not do it"
         return (
-            f"it is given up: to bring the lower bound above 0, the other {left} {wanted}, "
+            f"it is given up: to bring the lower bound above {least}, the other {left} {wanted}, "
             f"and the upper bound of the gain is {_points(upper)}"
         )
 

@@ -160,7 +160,7 @@ def test_an_exception_costs_the_candidate_and_not_the_loop(monkeypatch: pytest.M
 def test_the_error_budget_is_shared(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
     said = decide("rejected", "accepted", "rejected")
     run({"1.1.0": CHARS, "1.1.1": TURNS, "2.1.0": OTHER}, monkeypatch)
-    assert said.alphas[:2] == [0.05 / 4] * 2
+    assert said.alphas[:2] == [0.05 / 4] * 2  # half for each of two revisions, of two candidates each
     # The share of the accepted one is free again: 0.05 less the rejected one's, over the two that may come.
     assert said.alphas[2] == pytest.approx((0.05 - 0.05 / 4) / 2)
 

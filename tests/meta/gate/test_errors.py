@@ -32,14 +32,18 @@ def test_the_shares_of_candidates_that_were_not_accepted_never_sum_to_more_than_
         spent += alpha * sum(end != "accepted" for end in ends)
 
 
-def test_a_loop_that_accepts_nothing_shares_evenly() -> None:
-    budget, past = ErrorBudget(0.05, 6, 6), [["rejected"] * 6, ["inconclusive"] * 6, ["failed"] * 6]
-    assert [budget.alpha_of(r, past[: r - 1]) for r in (1, 2, 3, 4)] == pytest.approx([0.05 / 36] * 4)
+def test_a_loop_that_accepts_nothing_uses_a_third_of_what_is_left_and_at_last_all_of_it() -> None:
+    budget, past = ErrorBudget(0.06, 4, 2), [["rejected"] * 2, ["inconclusive"] * 2, ["failed"] * 2]
+    shares = [2 * budget.alpha_of(r, past[: r - 1]) for r in (1, 2, 3, 4)]
+    left = [0.06, 0.04, 0.08 / 3, 0.04 / 3]
+    assert shares == pytest.approx([left[0] / 3, left[1] / 3, left[2] / 2, left[3]])
+    assert sum(shares) == pytest.approx(0.06)
 
 
 def test_what_was_not_judged_and_what_was_accepted_give_their_shares_back() -> None:
     budget = ErrorBudget(0.06, 3, 2)
     assert budget.alpha_of(1, []) == pytest.approx(0.01)
+    # Two revisions of two candidates are left.
     assert budget.alpha_of(2, [["accepted"]]) == pytest.approx(0.06 / 4)
     assert budget.alpha_of(2, [["rejected", "accepted"]]) == pytest.approx(0.05 / 4)
     assert budget.alpha_of(2, [["rejected"]]) == pytest.approx(0.05 / 4)

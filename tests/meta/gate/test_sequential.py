@@ -36,7 +36,7 @@ def course(gate: Sequential, differences: list[float], alpha: float = ALPHA) -> 
 
 
 def test_a_large_gain_is_accepted_before_all_seeds_are_played() -> None:
-    looks = course(Sequential(), played(0.25, 0.15))
+    looks = course(Sequential(most=80), played(0.25, 0.15))
     assert looks[-1].decision == "accepted"
     assert looks[-1].seeds < 80
     assert looks[-1].lower is not None and looks[-1].lower > 0
@@ -53,7 +53,7 @@ def test_a_loss_is_rejected_early_and_the_reason_names_what_is_worth_having() ->
 
 def test_no_gain_is_given_up_early_and_the_reason_says_what_it_would_have_taken() -> None:
     for differences in (played(0.0, 0.15), [0.0] * 80):
-        last = course(Sequential(), differences)[-1]
+        last = course(Sequential(most=80), differences)[-1]
         assert last.decision == "inconclusive"
         assert last.seeds < 48
         assert f"the other {80 - last.seeds} would have to average +" in last.why
@@ -61,7 +61,7 @@ def test_no_gain_is_given_up_early_and_the_reason_says_what_it_would_have_taken(
 
 def test_a_gain_that_would_take_more_seeds_is_inconclusive_at_the_last_seed() -> None:
     wide = [0.27, -0.07] * 40
-    last = course(Sequential(), wide)[-1]
+    last = course(Sequential(most=80), wide)[-1]
     assert (last.decision, last.seeds) == ("inconclusive", 80)
     assert "no seeds are left" in last.why
     assert course(Sequential(most=160), wide + wide)[-1].decision == "accepted"
@@ -69,7 +69,10 @@ def test_a_gain_that_would_take_more_seeds_is_inconclusive_at_the_last_seed() ->
 
 def test_more_error_to_spend_accepts_sooner() -> None:
     differences = played(0.2, 0.15)
-    assert course(Sequential(), differences, 0.05)[-1].seeds < course(Sequential(), differences, 1e-4)[-1].seeds
+    assert (
+        course(Sequential(most=80), differences, 0.05)[-1].seeds
+        < course(Sequential(most=80), differences, 1e-4)[-1].seeds
+    )
 
 
 @given(gates, courses, st.sampled_from([0.2, 0.05, ALPHA]))
@@ -108,19 +111,19 @@ def test_a_course_ends_as_look_after_look_would(seed: int, gain: float, batch: i
 
 
 def test_ends_missed_by_a_rounding_are_taken_for_the_ends() -> None:
-    assert Sequential().judge([1 + 1e-12] * 8, 0.05).seeds == 8
+    assert Sequential(most=80).judge([1 + 1e-12] * 8, 0.05).seeds == 8
 
 
 @pytest.mark.parametrize("differences", [[], [0.1, 1.5], [0.1, float("nan")], [float("-inf")]])
 def test_what_is_no_difference_of_progressions_is_refused(differences: list[float]) -> None:
     with pytest.raises(ValueError, match="each in"):
-        Sequential().judge(differences, 0.05)
+        Sequential(most=80).judge(differences, 0.05)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, float("nan")])
 def test_an_alpha_that_is_none_is_refused(alpha: float) -> None:
     with pytest.raises(ValueError, match="alpha"):
-        Sequential().judge([0.1], alpha)
+        Sequential(most=80).judge([0.1], alpha)
 
 
 @pytest.mark.parametrize(
@@ -137,3 +140,21 @@ def test_settings_make_their_gate() -> None:
     paper = make(GateSettings(kind="paper", most=12))
     assert (paper.batch, paper.most) == (12, 12)
     assert set(GATES) == {"sequential", "paper"}
+
+
+def test_with_a_margin_play_that_is_as_good_is_accepted_and_play_that_is_worse_by_more_is_not() -> None:
+    equal = course(Sequential(most=160, margin=0.05), [0.0] * 160, 0.01)[-1]
+    assert equal.decision == "accepted" and "above -5.0 points" in equal.why
+    assert equal.lower is not None and -0.05 < equal.lower < 0
+    worse = course(Sequential(most=160, margin=0.05), played(-0.2, 0.15, count=160), 0.01)[-1]
+    assert worse.decision == "rejected" and "below what is allowed, -5.0 points" in worse.why
+    assert course(Sequential(most=160), [0.0] * 160, 0.01)[-1].decision == "inconclusive"
+
+
+def test_a_margin_keeps_its_error() -> None:
+    """Of candidates that are worse by just the margin, no more are accepted than the error allows."""
+    rng, gate = np.random.default_rng(3), Sequential(batch=10, most=60, margin=0.1)
+    accepted = 0
+    for _ in range(400):
+        accepted += gate.course(np.clip(rng.normal(-0.1, 0.15, 60), -1, 1), 0.05)[0] == "accepted"
+    assert accepted <= 400 * 0.05 + 3 * (400 * 0.05 * 0.95) ** 0.5

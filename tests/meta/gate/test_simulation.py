@@ -23,7 +23,7 @@ def test_loops_without_any_effect_accept_little_with_bounds_and_much_without() -
 
 def test_a_gain_that_is_large_enough_is_found() -> None:
     accepted, seeds = gate_errors.power(
-        np.random.default_rng(4), Sequential(), gate_errors.crafter(0.15), 0.05 / 36, 0.2, 50
+        np.random.default_rng(4), Sequential(most=80), gate_errors.crafter(0.15), 0.05 / 36, 0.2, 50
     )
     assert accepted > 0.95
     assert seeds < 60
