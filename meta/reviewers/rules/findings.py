@@ -42,8 +42,9 @@ class FileFigures:
         chars: characters of them.
         repeated: share of these that stand in pieces (between punctuation) which it had been told before.
         placed: share of the lines that name a place: coordinates, or directions.
-        with_key: share of the lines that begin with a key: coordinates anywhere, or words before a colon.
-        same_key: share of those whose key an earlier line had already.
+        with_key: share of the lines that have a key: coordinates anywhere, or words before a colon at the start.
+        by_place: share of those whose key is coordinates.
+        same_key: share of all lines whose key an earlier line had already.
         topics: topic -> share of the lines that speak of it.
         reads: READs and TAILs of it; `truncated` of them, searches included, were cut.
         searches: SEARCHes and COUNTs; `nothing` of them found no line, `empty` of these are SEARCHes; `misses` says
@@ -66,6 +67,7 @@ class FileFigures:
     repeated: float = 0.0
     placed: float = 0.0
     with_key: float = 0.0
+    by_place: float = 0.0
     same_key: float = 0.0
     topics: Mapping[str, float] = field(default_factory=dict)
     reads: int = 0

@@ -15,6 +15,7 @@ from meta.reviewers.rules.thresholds import pattern, thresholds
 LONGEST = 20_000
 """Characters of one write that are looked at; an entry that is longer is not read to its end."""
 
+_PLACE = re.compile(r"-?\d+ ?, ?-?\d+")
 _FIELD = re.compile(r"\{([a-z_]+)\}")
 
 
@@ -45,6 +46,7 @@ class Lines:
     repeated_chars: int = 0
     placed: int = 0
     with_key: int = 0
+    by_place: int = 0
     same_key: int = 0
     followed: int = 0
     short: int = 0
@@ -86,6 +88,7 @@ class Lines:
         self.placed += bool(key) or pattern(words["places"]).search(line) is not None
         key = key or self._key(line)
         self.with_key += bool(key)
+        self.by_place += _PLACE.fullmatch(key) is not None
         self.same_key += bool(key) and key in self._keys
         if key:
             self._keys.add(key)

@@ -248,6 +248,7 @@ class _Pass:
             repeated=lines.repeated_chars / max(1, lines.chars),
             placed=lines.share(lines.placed),
             with_key=lines.share(lines.with_key),
+            by_place=lines.by_place / max(1, lines.with_key),
             same_key=lines.share(lines.same_key),
             topics={topic: lines.share(count) for topic, count in lines.topics.items()},
             reads=file.reads,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from automem.schema import ENTRY_FIELDS
-from meta.reviewers.rules.findings import FieldFigures, FileFigures, Measured
+from meta.reviewers.rules.findings import WHOLE, FieldFigures, FileFigures, Measured
 from meta.reviewers.rules.thresholds import thresholds
 
 
@@ -30,23 +30,21 @@ def can_fill(name: str, measured: Measured) -> bool:
     return measured.game in games and measured.shows.get(name, True)
 
 
-def entry(measured: Measured, file: FileFigures, without: Sequence[str] = ()) -> str:
+def entry(measured: Measured, file: FileFigures) -> str:
     """An entry for one step.
 
     It has the step, the place and what else the observations show; of the fields that the file's own entry has, the
     short ones. A field that this game cannot fill in would leave the whole line unwritten, so it is offered only
     where the traces show what it is about.
     """
-    dropped = {*long_fields(file), *without}
-    own = set(file.fields) - dropped
+    dropped = {WHOLE, *long_fields(file)}
+    planned = re.findall(r"\{(\w+)\}", file.planned.entry) if file.planned is not None else []
+    own, short_of = {*planned, *file.fields}, thresholds()["short_of"]
     parts = []
     for name, text in thresholds()["entry"].items():
-        if name in dropped or not can_fill(name, measured):
-            continue
-        optional = name in thresholds()["compact"]["only_from"]
-        if optional and not (name in own or thresholds()["compact"]["only_from"][name] in file.fields):
-            continue
-        parts.append(text)
+        wanted = name not in short_of or not own.isdisjoint((name, short_of[name]))
+        if wanted and name not in dropped and can_fill(name, measured):
+            parts.append(text)
     return "".join(parts)
 
 

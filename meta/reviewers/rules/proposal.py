@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from automem.scaffold import Scaffold
 from meta.evidence import Attempt
@@ -40,12 +40,12 @@ class Proposal:
     edit: Callable[[Draft], None] = field(compare=False)
 
 
-class Rule:
+class Rule(Protocol):
     """What every rule offers; a rule is one file in `meta.reviewers.rules.rules`."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:
         """What the figures call for, if they call for anything that was not tried yet."""
-        raise NotImplementedError
+        ...
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from meta.reviewers.rules.proposal import Rule
 from meta.reviewers.rules.rules.bounds import Bounds
 from meta.reviewers.rules.rules.duplicates import Duplicates
 from meta.reviewers.rules.rules.invalid import Invalid
+from meta.reviewers.rules.rules.keys import RepeatedKeys
 from meta.reviewers.rules.rules.limits import Limits
 from meta.reviewers.rules.rules.pins import Pins
 from meta.reviewers.rules.rules.places import LogBecomesMap
@@ -18,6 +19,7 @@ from meta.reviewers.rules.rules.window import Window
 
 ALL: Sequence[Rule] = (
     LogBecomesMap(),
+    RepeatedKeys(),
     Topics(),
     Bounds(),
     Pins(),

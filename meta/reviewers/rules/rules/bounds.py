@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from automem.scaffold import Scaffold
 from meta.reviewers.rules.draft import Draft
 from meta.reviewers.rules.findings import FileFigures, Measured
-from meta.reviewers.rules.proposal import Parameters, Proposal, Rule, Tried
+from meta.reviewers.rules.proposal import Parameters, Proposal, Tried
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "bound"
 
 
-class Bounds(Rule):
+class Bounds:
     """Where a file grows without end and its reads are cut."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:

@@ -6,13 +6,13 @@ from automem.scaffold import Scaffold
 from automem.schema import MemoryFile
 from meta.reviewers.rules.draft import Draft, described
 from meta.reviewers.rules.findings import Measured
-from meta.reviewers.rules.proposal import Proposal, Rule, Tried
+from meta.reviewers.rules.proposal import Proposal, Tried
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "only-changes"
 
 
-class Duplicates(Rule):
+class Duplicates:
     """Where many writes say nothing new."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:

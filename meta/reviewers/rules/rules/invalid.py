@@ -5,13 +5,13 @@ from __future__ import annotations
 from automem.scaffold import Scaffold
 from meta.reviewers.rules.draft import Draft
 from meta.reviewers.rules.findings import Measured
-from meta.reviewers.rules.proposal import Proposal, Rule, Tried
+from meta.reviewers.rules.proposal import Proposal, Tried
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "repair"
 
 
-class Invalid(Rule):
+class Invalid:
     """Where the same words are written for an action that is called otherwise."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from automem.scaffold import Scaffold
 from meta.reviewers.rules.draft import Draft
 from meta.reviewers.rules.findings import Measured
-from meta.reviewers.rules.proposal import Parameters, Proposal, Rule, Tried
+from meta.reviewers.rules.proposal import Parameters, Proposal, Tried
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "limit"
 
 
-class Limits(Rule):
+class Limits:
     """Where results are cut, or a phase ends because its replies are used up."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from automem.scaffold import Scaffold
 from meta.reviewers.rules.draft import Draft, described
 from meta.reviewers.rules.findings import FileFigures, Measured
-from meta.reviewers.rules.proposal import Proposal, Rule, Tried
+from meta.reviewers.rules.proposal import Proposal, Tried
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "pin"
 
 
-class Pins(Rule):
+class Pins:
     """Where a reply is spent on reading what would fit into the prompt."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:

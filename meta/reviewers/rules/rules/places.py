@@ -1,4 +1,4 @@
-"""A log of what every step showed becomes a map of places and a short log of the newest steps, both in every prompt."""
+"""A log of what every step showed becomes a map of places, and beside it the newest steps in short, or one line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from automem.scaffold import Scaffold
 from meta.reviewers.rules import moment, room
 from meta.reviewers.rules.draft import Draft
 from meta.reviewers.rules.findings import FileFigures, Measured
-from meta.reviewers.rules.proposal import Parameters, Proposal, Rule, Tried
+from meta.reviewers.rules.proposal import Parameters, Proposal, Tried
 from meta.reviewers.rules.rules import pins, window
 from meta.reviewers.rules.thresholds import thresholds
 
@@ -16,7 +16,7 @@ NAME = "log-becomes-map"
 PLACES, BLOCKS, STEPS, STATE = "places.txt", "places_{block}.txt", "steps.txt", "state.txt"
 
 
-class LogBecomesMap(Rule):
+class LogBecomesMap:
     """Where a long log is asked all the time, and its lines say the same of the same places."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from automem.scaffold import Scaffold
 from meta.reviewers.rules.draft import Draft, described
 from meta.reviewers.rules.findings import FileFigures, Measured
-from meta.reviewers.rules.proposal import Parameters, Proposal, Rule, Tried
+from meta.reviewers.rules.proposal import Parameters, Proposal, Tried
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "search-words"
 
 
-class Searches(Rule):
+class Searches:
     """Where many searches and counts come back without a line."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:

@@ -6,13 +6,13 @@ from automem.scaffold import Scaffold
 from meta.reviewers.rules import room
 from meta.reviewers.rules.draft import Draft
 from meta.reviewers.rules.findings import FileFigures, Measured
-from meta.reviewers.rules.proposal import Parameters, Proposal, Rule, Tried
+from meta.reviewers.rules.proposal import Parameters, Proposal, Tried
 from meta.reviewers.rules.thresholds import thresholds
 
 NAME = "window"
 
 
-class Window(Rule):
+class Window:
     """Where play is in vain more often than it should be, and there is room to show more of what was done."""
 
     def propose(self, measured: Measured, scaffold: Scaffold, tried: Tried) -> Proposal | None:

@@ -16,6 +16,7 @@ from meta.reviewers.rules.proposal import Proposal, Rule, Tried
 from meta.reviewers.rules.rules.bounds import Bounds
 from meta.reviewers.rules.rules.duplicates import Duplicates
 from meta.reviewers.rules.rules.invalid import Invalid
+from meta.reviewers.rules.rules.keys import RepeatedKeys
 from meta.reviewers.rules.rules.limits import Limits
 from meta.reviewers.rules.rules.pins import Pins
 from meta.reviewers.rules.rules.places import LogBecomesMap
@@ -150,6 +151,34 @@ def test_searching_in_vain_is_taken_away_with_counting(
     )
     assert ("SEARCH" in made.schema.ops.enabled) == kept
     assert "READ" in made.schema.ops.enabled and not {"COUNT", "TAIL"} & set(made.schema.ops.enabled)
+
+
+def test_a_log_in_the_models_own_words_still_gets_what_its_entry_has_in_short(
+    crafter: Scaffold, tmp_path: Path
+) -> None:
+    free = verbatim_log(crafter, fields={}, follows=0.0)
+    made = carried_out(proposed(LogBecomesMap(), figures(free), crafter), crafter, tmp_path / "made")
+    entry = planned(made)["steps.txt"].entry
+    assert "{seen}" in entry and "{status}" in entry and "{observation}" not in entry
+
+
+# Keys.
+
+
+@pytest.mark.parametrize(("by_place", "key"), [(1.0, "{x},{y}"), (0.0, "name")], ids=["places", "names"])
+def test_a_log_whose_lines_repeat_keys_becomes_a_map(
+    crafter: Scaffold, tmp_path: Path, by_place: float, key: str
+) -> None:
+    told = {"lines": 300, "with_key": 0.9, "same_key": 0.6, "by_place": by_place}
+    proposal = proposed(RepeatedKeys(), figures(of_file(crafter, "lessons.txt", **told)), crafter)
+    assert "90% of the 300 lines" in proposal.reason and "60% of all" in proposal.reason
+    made = carried_out(proposal, crafter, tmp_path / "made")
+    file = planned(made)["lessons.txt"]
+    assert (file.kind, file.key) == ("map", key) and "UPSERT" in made.schema.ops.enabled
+    new = of_file(crafter, "lessons.txt", **{**told, "same_key": 0.1})
+    by_template = of_file(crafter, "lessons.txt", **told, follows=1.0)
+    for other in (new, by_template):
+        assert RepeatedKeys().propose(figures(other), crafter, Tried()) is None
 
 
 # Pins.
