@@ -41,16 +41,14 @@ def _proposal(file: FileFigures) -> Proposal:
         none = dict.fromkeys(("entry", "max_lines", "changes"))
         draft.set_file(file.name, kind="map", key=key, **none)
         draft.enable("UPSERT", "DELETE")
-        draft.tell(
-            "One line a key", _TOLD.format(file=file.name, key="a place, such as 12,5" if "{" in key else "a name")
-        )
+        draft.tell("One line a key", _TOLD.format(file=file.name, what=what))
 
     return Proposal(
         NAME,
         {"file": file.name},
         f"{file.name} becomes a map, one line a {what}",
-        f"{file.with_key:.0%} of the {file.lines} lines of {file.name} tell of a {what}, and {file.same_key:.0%} of all "
-        "of one that an earlier line told of: the newest is what counts.",
+        f"{file.with_key:.0%} of the {file.lines} lines of {file.name} tell of a {what}, {file.same_key:.0%} of all of "
+        "one that an earlier line told of: the newest is what counts.",
         thresholds()["keys"]["expected"],
         edit,
     )

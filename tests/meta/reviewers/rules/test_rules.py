@@ -171,7 +171,7 @@ def test_a_log_whose_lines_repeat_keys_becomes_a_map(
 ) -> None:
     told = {"lines": 300, "with_key": 0.9, "same_key": 0.6, "by_place": by_place}
     proposal = proposed(RepeatedKeys(), figures(of_file(crafter, "lessons.txt", **told)), crafter)
-    assert "90% of the 300 lines" in proposal.reason and "60% of all" in proposal.reason
+    assert "90% of the 300 lines" in proposal.reason and "60% of all of one" in proposal.reason
     made = carried_out(proposal, crafter, tmp_path / "made")
     file = planned(made)["lessons.txt"]
     assert (file.kind, file.key) == ("map", key) and "UPSERT" in made.schema.ops.enabled
