@@ -14,14 +14,14 @@ from typing import Literal
 
 import games
 from automem import runs
-from automem.episode import RESULT, EpisodeJob, EpisodeResult, load_result, write_json
+from automem.episode import EpisodeJob, EpisodeResult, load_result, write_json
 from automem.errors import UserError
 from automem.executor import LocalExecutor, Outcome
 from automem.runs import PlannedTask, PlayedScaffold, Run, RunConfig
 from automem.scaffold import Scaffold
 from automem.statistics import mean
 from automem.summary import summarise
-from meta.episode_cache import COPIED, EpisodeCache
+from meta.episode_cache import EpisodeCache
 from meta.storage import LoopFolder
 
 Purpose = Literal["gate", "held-out"]
@@ -58,7 +58,6 @@ class Arena:
         self._executor = executor
         self._cache = cache
         self._playing: dict[Path, asyncio.Task[Outcome]] = {}
-        self._costs: dict[Path, float] = {}
 
     async def play(self, version: Scaffold, seeds: Sequence[int], purpose: Purpose = "gate") -> Played:
         """Play a version on seeds, or find that it was.
@@ -102,19 +101,6 @@ class Arena:
             finished = [outcome for job in run.jobs() if (outcome := _found(job)) is not None]
             summary = {"run": run.config.name, "model": run.config.model.name, **summarise(finished)}
             write_json(run.folder / runs.SUMMARY, summary)
-
-    def episodes(self) -> int:
-        """Finished episodes in the loop's folder."""
-        return sum(1 for _ in self._loop.folder.glob(f"evaluations/*/*/episodes/*/*/{RESULT}"))
-
-    def cost(self) -> float:
-        """USD of those that were played here, as far as prices are known; episodes found elsewhere were paid there."""
-        for path in self._loop.folder.glob(f"evaluations/*/*/episodes/*/*/{RESULT}"):
-            if path not in self._costs:
-                result = load_result(path.parent)
-                paid = result is not None and not (path.parent / COPIED).exists()
-                self._costs[path] = result.counts.cost if result is not None and paid else 0.0
-        return sum(self._costs.values())
 
     async def close(self) -> None:
         """Stop what is being played."""

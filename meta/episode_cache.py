@@ -17,9 +17,7 @@ from automem import runs
 from automem.episode import RESULT, EpisodeJob
 from automem.errors import UserError
 from automem.runs import Run
-
-COPIED = "copied-from"
-"""A file in an episode's folder that was brought from elsewhere: it says from where."""
+from meta.storage import COPIED
 
 
 class EpisodeCache:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from automem.scaffold import Scaffold
+from meta.evidence import Attempt
 from meta.settings import SearchSettings
 
 
@@ -23,6 +24,16 @@ class Accepted:
     scaffold: Scaffold
     gain: float
     tried: int
+
+
+def kept(attempts: Sequence[Attempt]) -> Attempt | None:
+    """Of a revision's attempts the one that goes on: of several accepted side by side, that with the best bound."""
+
+    def rank(attempt: Attempt) -> tuple[float, float]:
+        look = attempt.looks[-1]
+        return (look.mean if look.lower is None else look.lower, look.mean)
+
+    return max((attempt for attempt in attempts if attempt.outcome == "accepted"), key=rank, default=None)
 
 
 def best(accepted: Sequence[Accepted]) -> Accepted:

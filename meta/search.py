@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
@@ -15,8 +16,9 @@ from typing import Any, TypeVar
 from automem import compare
 from automem.episode import write_json
 from automem.scaffold import Scaffold
+from automem.statistics import estimate, mean, won_tied_lost
 from meta import parents, storage
-from meta.arena import Arena
+from meta.arena import Arena, Purpose
 from meta.evidence import Attempt, Outcome
 from meta.gate.errors import ErrorBudget
 from meta.parents import Accepted
@@ -58,7 +60,7 @@ class Search:
             attempts = await self._revision(revision, parent.scaffold, revisions)
             revisions.append(attempts)
             accepted = [Accepted(a.scaffold, a.gain, a.tried + (a is parent)) for a in accepted]
-            winner = _better([attempt for attempt in attempts if attempt.outcome == "accepted"])
+            winner = parents.kept(attempts)
             if winner is not None:
                 accepted.append(Accepted(winner.scaffold(), parent.gain + winner.looks[-1].mean, 0))
             elif self._settings.parents == "best" and any(a.outcome == "exhausted" for a in attempts):
@@ -97,10 +99,10 @@ class Search:
         minutes = (time.monotonic() - self._began) / 60
         if budget.minutes is not None and minutes >= budget.minutes:
             return f"the budget of {budget.minutes:g} minutes is used up"
-        spent = self._loop.spent().usd + self._arena.cost()
+        spent = self._loop.spent().usd + self._loop.cost()
         if budget.usd is not None and spent >= budget.usd:
             return f"the budget of {budget.usd:g} USD is used up: {spent:.2f} were spent"
-        episodes = self._arena.episodes()
+        episodes = self._loop.episodes()
         if budget.episodes is not None and episodes >= budget.episodes:
             return f"the budget of {budget.episodes} episodes is used up: {episodes} were played"
         return ""
@@ -127,14 +129,47 @@ class Search:
             for version in (root, best):
                 self._arena.summarise(version, "held-out")
             for purpose in ("gate", "held-out"):
-                found = compare.compare(self._arena.run(root, purpose), self._arena.run(best, purpose))
-                result[purpose.replace("-", "_")] = asdict(found)
+                found = asdict(compare.compare(self._arena.run(root, purpose), self._arena.run(best, purpose)))
+                found["overall"] |= await self._over_replicates(root, best, purpose)
+                result[purpose.replace("-", "_")] = found
             result["gap"] = _gap(result["gate"]["overall"], result["held_out"]["overall"])
         result["spent"] = asdict(self._loop.spent())
-        result["episodes"] = self._arena.episodes()
-        result["cost"] = self._arena.cost()
+        result["episodes"] = self._loop.episodes()
+        result["cost"] = self._loop.cost()
         write_json(self._loop.folder / storage.RESULT, result)
         return result
+
+    async def _over_replicates(self, root: Scaffold, best: Scaffold, purpose: Purpose) -> dict[str, Any]:
+        """The gain by seed, where a seed has several episodes; nothing where each has one."""
+        if self._loop.config.replicates == 1:
+            return {}
+        seeds = _both_played(self._loop, purpose, root, best)
+        before, after = await _all(self._arena.play(version, seeds, purpose) for version in (root, best))
+        differences = [after.progression[seed] - before.progression[seed] for seed in seeds]
+        found = estimate(differences)
+        won, tied, lost = won_tied_lost(differences)
+        return {
+            "pairs": len(seeds),
+            "mean_a": mean([before.progression[seed] for seed in seeds]),
+            "mean_b": mean([after.progression[seed] for seed in seeds]),
+            "difference": found.mean,
+            "error": found.error,
+            "interval": found.interval,
+            "won": won,
+            "tied": tied,
+            "lost": lost,
+        }
+
+
+def _both_played(loop: LoopFolder, purpose: Purpose, *versions: Scaffold) -> list[int]:
+    """Seeds of which every task and replicate was finished by all versions."""
+    seeds = loop.config.gate_seeds if purpose == "gate" else loop.config.held_out
+    wanted = len(loop.config.tasks) * loop.config.replicates
+    found = [
+        Counter(int(path.parent.name.removeprefix("seed-")) for path in loop.results(version.identity, purpose))
+        for version in versions
+    ]
+    return [seed for seed in seeds if all(count[seed] == wanted for count in found)]
 
 
 async def _all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -150,16 +185,6 @@ async def _all(parts: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 def _judged(attempts: Sequence[Attempt]) -> list[Outcome]:
     """How the candidates that came before the gate ended; one that was stopped after a look had its chance, too."""
     return ["accepted" if a.outcome == "accepted" else "rejected" for a in attempts if a.looks]
-
-
-def _better(accepted: Sequence[Attempt]) -> Attempt | None:
-    """Of several that were accepted side by side, the one with the best lower bound."""
-
-    def rank(attempt: Attempt) -> tuple[float, float]:
-        look = attempt.looks[-1]
-        return (look.mean if look.lower is None else look.lower, look.mean)
-
-    return max(accepted, key=rank, default=None)
 
 
 def _gap(gate: dict[str, Any], held_out: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,8 @@ import tomli_w
 from pydantic import ValidationError
 
 from automem import runs, scaffold
-from automem.episode import write_json
+from automem.episode import RESULT as EPISODE
+from automem.episode import load_result, write_json
 from automem.errors import UserError
 from automem.scaffold import Scaffold
 from meta.evidence import Attempt
@@ -39,6 +40,8 @@ from meta.settings import LoopConfig
 
 LOOP = "loop.toml"
 RESULT = "result.json"
+COPIED = "copied-from"
+"""A file in the folder of an episode that was brought from elsewhere: it says from where."""
 PAGE = "loop.html"
 REVISION = "revision.json"
 ATTEMPT = "attempt.json"
@@ -55,6 +58,7 @@ class LoopFolder:
     def __init__(self, folder: Path, config: LoopConfig) -> None:
         self.folder = folder
         self.config = config
+        self._costs: dict[Path, float] = {}
 
     def root(self) -> Scaffold:
         """The version that the loop began with. Raises `UserError` when it was changed since."""
@@ -105,6 +109,24 @@ class LoopFolder:
             data = read_json(path)
             total += Spent(**data["spent"]) if data else Spent()
         return total
+
+    def results(self, identity: str = "*", purpose: str = "*") -> list[Path]:
+        """The result files of finished episodes: of one version, of gate or held-out seeds, of all replicates."""
+        version = identity if identity == "*" else identity[:16]
+        found = self.folder.glob(f"evaluations/{version}/{purpose}*/episodes/*/*/{EPISODE}")
+        return sorted(path for path in found if not path.parent.name.startswith("."))
+
+    def episodes(self) -> int:
+        """Finished episodes."""
+        return len(self.results())
+
+    def cost(self) -> float:
+        """USD of the episodes that were played here, as far as prices are known; others were paid elsewhere."""
+        for path in self.results():
+            if path not in self._costs:
+                result = None if (path.parent / COPIED).exists() else load_result(path.parent)
+                self._costs[path] = 0.0 if result is None else result.counts.cost
+        return sum(self._costs.values())
 
     def result(self) -> dict[str, Any] | None:
         """What the loop came to; None while it is not over."""

@@ -254,6 +254,7 @@ def lines(report: Report) -> tuple[str, ...]:
         f"{finding.severity}: {finding.file or '.'}{f':{finding.line}' if finding.line else ''}: {finding.message}; "
         f"{finding.do}"
         for finding in report.findings
+        if finding.code != "version-name"  # the folder of every candidate is called the same
     )
 
 

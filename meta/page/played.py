@@ -11,8 +11,7 @@ from automem.episode import EpisodeResult, load_result
 from automem.runs import Run
 from automem.statistics import Estimate, combined, estimate, mean
 from meta.arena import Purpose
-from meta.episode_cache import COPIED
-from meta.storage import LoopFolder
+from meta.storage import COPIED, LoopFolder
 
 
 @dataclass(frozen=True)
