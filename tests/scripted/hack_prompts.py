@@ -46,8 +46,9 @@ def _shown(files: Sequence[PlannedFile]) -> list:
         key: str
         block: int
         pin: bool
+        changes: bool
 
-    return [Shown(f.name, f.kind, f.describe, f.entry, f.key, f.block, f.pinned) for f in files]
+    return [Shown(f.name, f.kind, f.describe, f.entry, f.key, f.block, f.pinned, f.changes) for f in files]
 
 
 @dataclass

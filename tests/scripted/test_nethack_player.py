@@ -123,6 +123,16 @@ def test_a_line_that_says_no_more_than_the_newest_is_not_written_where_a_file_ta
         assert [name for name, _ in operations(play(shown))] == [*written, "DONE"]
 
 
+def test_a_log_that_the_prompt_shows_is_not_read_again() -> None:
+    text = observation(ROOM, 4, 3)
+    file = log("{step}: {action} {x},{y}: {message}")
+    listing = {file.name: (3, 90)}
+    assert ("TAIL", f"{file.name}|40") in operations(play(call(text, "plan", [file], listing=listing)))
+    pinned = {file.name: "6: east 3,3: The door opens."}
+    shown = play(call(text, "plan", [replace(file, pinned=True)], listing=listing, pinned=pinned))
+    assert not {"TAIL", "READ"} & {name for name, _ in operations(shown)}
+
+
 def test_what_was_searched_is_counted_in_a_map() -> None:
     text = observation(["#@  "], 1, 5, top=5)
     asked = call(text, "log", FILES[1:2], last_action="search", listing={"map.txt": (1, 30)})

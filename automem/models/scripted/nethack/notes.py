@@ -145,11 +145,13 @@ class Questions:
         return self.call.briefing.operations
 
     def recent(self) -> None:
-        """Ask for the newest lines of the first log that has any."""
+        """Ask for the newest lines of the first log that has any, unless the prompt shows them."""
         for file in log_files(self.call):
             lines, size = self.call.listing.get(file.name, (0, 0))
             if not lines:
                 continue
+            if file.name in self.call.pinned:
+                return
             if "TAIL" in self.can:
                 count = max(1, min(40, 1_900 // max(1, size // lines)))
                 self._ask(f"<|TAIL|>{file.name}|{count}<|END|>", self._take_lines(file))
