@@ -214,8 +214,7 @@ def _say(result: dict[str, Any], name: str, page: str) -> None:
     if result["stopped"]:
         lines[0] += f"; stopped: {result['stopped']}"
     if result["held_out"] is None:
-        none = "nothing was accepted" if len(result["accepted"]) == 1 else "what was accepted plays no better"
-        lines.append(f"{none}: the version that the loop began with stays the best")
+        lines.append("nothing was accepted: the version that the loop began with stays the best")
     else:
         lines += [
             f"best: {result['best']['ref']}",

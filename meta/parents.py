@@ -17,7 +17,8 @@ class Accepted:
 
     Attributes:
         scaffold: it.
-        gain: sum of the mean differences with which it and its ancestors were accepted: progression over the root.
+        gain: sum of the mean differences with which it and its ancestors were accepted, none counted below 0:
+            progression over the root.
         tried: revisions that were made from it so far.
     """
 

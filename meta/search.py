@@ -62,7 +62,8 @@ class Search:
             accepted = [Accepted(a.scaffold, a.gain, a.tried + (a is parent)) for a in accepted]
             winner = parents.kept(attempts)
             if winner is not None:
-                accepted.append(Accepted(winner.scaffold(), parent.gain + winner.looks[-1].mean, 0))
+                # What was accepted for a leaner memory is preferred to its parent also where it plays no better.
+                accepted.append(Accepted(winner.scaffold(), parent.gain + max(winner.looks[-1].mean, 0.0), 0))
             elif self._settings.parents == "best" and any(a.outcome == "exhausted" for a in attempts):
                 stopped = "the reviewer has nothing more to propose"
                 break

@@ -304,3 +304,27 @@ def _one(continuations: int = 0) -> SearchSettings:
 
 def _alone(iterations: int) -> SearchSettings:
     return SearchSettings(iterations=iterations, attempts=1, continuations=0, shown=2)
+
+
+def test_a_leaner_memory_that_plays_a_little_worse_becomes_the_parent(
+    monkeypatch: pytest.MonkeyPatch, decide: Any
+) -> None:
+    said = decide()
+    said.judge = lambda differences, alpha: Look(4, -0.01, -0.05, 0.03, "accepted", "leaner")
+    loop, result, reviewer, _ = run({"1.1.0": CHARS, "2.1.0": TURNS}, monkeypatch)
+    first, second = loop.attempts()
+    assert reviewer.seen["2.1.0"].parent.identity == first.identity
+    assert result["best"]["identity"] == second.identity and result["held_out"] is not None
+
+
+def test_replicates_are_averaged_by_seed(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    decide("accepted")
+    loop, result, _, _ = run({"1.1.0": CHARS}, monkeypatch, request(search=_one(), replicates=2))
+    assert sorted(path.name for path in loop.evaluation(result["best"]["identity"]).iterdir()) == [
+        "gate",
+        "gate-2",
+        "held-out",
+        "held-out-2",
+    ]
+    # Two seeds, two episodes of each; `scripted` plays them alike, and a seed counts once.
+    assert result["held_out"]["overall"]["pairs"] == 2 and result["gate"]["overall"]["pairs"] == 4
