@@ -171,15 +171,20 @@ def demo() -> None:
 
 @app.command(epilog="Example: [bold]automem runs[/bold]")
 def runs() -> None:
-    """List the runs, the latest first."""
+    """List the loops and the runs, the latest first."""
     from automem import runs as stored
     from automem import tables
+    from meta import storage
 
+    loops = storage.all_loops()
+    if loops:
+        console.print(tables.loops(loop.line() for loop in loops))
     found = stored.all_runs()
-    if not found:
+    if not found and not loops:
         console.print(f"no runs in {stored.runs_folder()}/ yet; automem eval crafter --model scripted makes one")
         return
-    console.print(tables.runs(found))
+    if found:
+        console.print(tables.runs(found))
 
 
 @app.command(epilog="Example: [bold]automem compare first second[/bold]", no_args_is_help=True)

@@ -81,3 +81,13 @@ def runs(found: Iterable[Run]) -> Table:
         )
         table.add_row(*(Text(cell) for cell in cells))
     return table
+
+
+def loops(lines: Iterable[tuple[str, ...]]) -> Table:
+    """All loops, a line each."""
+    table = Table(title="loops", title_justify="left")
+    for name in ("loop", "created", "game", "model", "reviewer", "attempts", "result"):
+        table.add_column(name, overflow="fold")
+    for cells in lines:
+        table.add_row(*(Text(cell) for cell in cells))
+    return table

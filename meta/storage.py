@@ -102,6 +102,19 @@ class LoopFolder:
         data = {name: getattr(attempt, name) for name in Attempt.__dataclass_fields__ if name != "folder"}
         write_json(attempt.folder / ATTEMPT, {**data, "played": played, "looks": looks})
 
+    def line(self) -> tuple[str, ...]:
+        """The loop in a table: name, when, game, model, reviewer, attempts, what it came to."""
+        config = self.config
+        try:
+            result, attempts = self.result(), len(self.attempts())
+            told = "not over" if result is None else "nothing accepted"
+            if result is not None and result["held_out"]:
+                told = f"{100 * result['held_out']['overall']['difference']:+.1f} points on held-out seeds"
+        except (UserError, KeyError, TypeError):
+            told, attempts = "damaged", 0
+        created = config.created.replace("+00:00", "Z")
+        return (config.name, created, config.game, config.model.name, config.reviewer.kind, str(attempts), told)
+
     def spent(self) -> Spent:
         """What all reviews took so far, those that failed included."""
         total = Spent()
