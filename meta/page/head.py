@@ -104,8 +104,8 @@ def _gate(gate: GateSettings) -> str:
         return f"paper: accepted when the mean over {gate.most} seeds is higher; no error is controlled"
     return (
         f"{gate.kind}: looks after every {gate.batch} seeds, at most {gate.most}; smallest gain worth having "
-        f"{100 * gate.smallest_gain:g} points{_margin(gate.margin)}; chance that a loop without any effect accepts something at most "
-        f"{100 * gate.error:g} %"
+        f"{100 * gate.smallest_gain:g} points{_margin(gate.margin)}; chance that a loop without any effect accepts "
+        f"something at most {100 * gate.error:g} %"
     )
 
 

@@ -103,7 +103,7 @@ def test_ten_kills_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         hit += 1
-    assert hit >= KILLS // 2, "the loop was over before it could be killed"
+    assert hit == KILLS, "the loop was over before it was killed often enough"
     resume = ["--resume"] if (other / "runs" / "whole" / storage.LOOP).exists() else []
     assert start(other, *LOOP, "--run", "whole", *resume).wait() == 0
     monkeypatch.chdir(other)
