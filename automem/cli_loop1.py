@@ -188,7 +188,7 @@ def loop1(
             sandbox=sandbox_limits(unsafe_hooks),
         )
     except ValidationError as wrong:
-        raise UserError("; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in wrong.errors())) from wrong
+        raise UserError("; ".join(_wrong(e) for e in wrong.errors())) from wrong
     planned = loops.plan(request)
     workers = workers or default_workers(model)
     forecast.show(forecast.of(planned.config), planned.config, console)
@@ -241,6 +241,13 @@ def _gain(found: dict[str, Any]) -> str:
         f"{100 * found['difference']:+.1f} points{bounds}, "
         f"{found['pairs']} pairs ({found['won']} won, {found['tied']} tied, {found['lost']} lost)"
     )
+
+
+def _wrong(error: Any) -> str:
+    """A setting that cannot be, what was given, and what may be."""
+    name = ".".join(map(str, error["loc"]))
+    told = str(error["msg"]).removeprefix("Value error, ")
+    return f"{name} = {error['input']!r}: {told}" if name else told
 
 
 def _options(given: list[str]) -> dict[str, Any]:
