@@ -213,7 +213,10 @@ def _say(result: dict[str, Any], name: str, page: str) -> None:
     lines = [f"{result['revisions']} revisions, {result['attempts']} attempts were tried"]
     if result["stopped"]:
         lines[0] += f"; stopped: {result['stopped']}"
-    if result["held_out"] is None:
+    lines += [f"{one['ref']} was accepted, but is not taken: on held-out seeds {one['why']}" for one in result["unfit"]]
+    if result["held_out"] is None and result["unfit"]:
+        lines.append("the version that the loop began with stays the best")
+    elif result["held_out"] is None:
         lines.append("nothing was accepted: the version that the loop began with stays the best")
     else:
         lines += [
@@ -268,6 +271,9 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _again(name: str) -> list[str]:
+    """The same command, going on with the loop if there is one yet."""
+    from meta import storage
+
     words = ["automem", *sys.argv[1:]]
-    words += [] if "--run" in words else ["--run", name]
-    return words if "--resume" in words else [*words, "--resume"]
+    words += [] if any(word.partition("=")[0] == "--run" for word in words) else ["--run", name]
+    return [*words, "--resume"] if "--resume" not in words and storage.exists(name) else words

@@ -219,6 +219,7 @@ def create(config: RunConfig, scaffolds: Mapping[str, Scaffold], folder: Path | 
     """
     folder = free_folder(config.name) if folder is None else folder
     scratch = folder.with_name(f".{folder.name}.part-{os.getpid()}")
+    shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed; in containers numbers come again
     try:
         scratch.mkdir(parents=True)
         for game, scaffold in scaffolds.items():

@@ -36,6 +36,7 @@ class Attempt:
         alpha: the share of the loop's error budget that it was tested with.
         played: run folder of its episodes on gate seeds; None when it was not played.
         shown: the gate seeds whose episodes a reviewer may read.
+        parent_failed: it ended because its parent, accepted on fewer seeds, fails on further ones.
     """
 
     number: str
@@ -52,6 +53,7 @@ class Attempt:
     alpha: float = 0.0
     played: Path | None = None
     shown: tuple[int, ...] = ()
+    parent_failed: bool = False
 
     @property
     def candidate(self) -> Path:

@@ -81,7 +81,8 @@ def of(config: LoopConfig) -> Forecast:
     fixed = width * (config.gate.most + 2 * len(config.held_out))
     # An accepted candidate spares the attempts after it; a loop that accepts nothing makes them all.
     attempts = config.search.attempts * (1 + config.search.continuations)
-    per_revision = width * config.gate.most * attempts * TYPICAL
+    typical = 1.0 if config.gate.kind == "paper" else TYPICAL  # the paper's gate plays all seeds, always
+    per_revision = width * config.gate.most * attempts * typical
     revisions = _affordable(config, fixed, per_revision, attempts, seen, review)
     episodes = round(fixed + revisions * per_revision)
     reviews = revisions * attempts

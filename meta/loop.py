@@ -116,10 +116,11 @@ def plan(request: LoopRequest) -> LoopPlan:
         raise UserError(f"scaffold {root.ref} plays {root.game}, and {request.game} is {game}")
     reviewers.check(request.reviewer)
     choose_mode(request.sandbox)
-    planned = LoopPlan(config, root)
     if request.resume:
+        planned = LoopPlan(_with_budget(storage.load(name).config, config), root)
         _resumable(planned)
     else:
+        planned = LoopPlan(config, root)
         lineage.check_unchanged(root)
         runs.free_folder(name)
     return planned
@@ -153,6 +154,10 @@ async def run(
             await reviewer.ready()
             loop = open_loop(planned, resume)
             with runs.exclusive(loop.folder):
+                kept = loop.config.model_copy(
+                    update={"budget": planned.config.budget, "reviewer": planned.config.reviewer}
+                )
+                loop = storage.change(loop, kept)
                 watcher.opened(loop, loop.attempts())
                 arena = _arena(loop, model, watcher, workers, unsafe)
                 try:
@@ -201,8 +206,17 @@ def _held_out(request: LoopRequest, name: str) -> tuple[int, ...]:
 
 def _root(request: LoopRequest, name: str, game: str) -> Scaffold:
     if request.resume and storage.exists(name):
-        return storage.load(name).root()
+        loop = storage.load(name)
+        if request.scaffold in (None, loop.config.root.ref):  # which may have been changed since; the copy has not
+            return loop.root()
     return lineage.resolve(request.scaffold or f"{game}/v0")
+
+
+def _with_budget(then: LoopConfig, now: LoopConfig) -> LoopConfig:
+    """The settings of a loop that is resumed, with limits that were not named again as they were."""
+    budget = then.budget.model_copy(update=now.budget.model_dump(exclude_none=True))
+    reviewer = now.reviewer.model_copy(update={"usd": now.reviewer.usd or then.reviewer.usd})
+    return now.model_copy(update={"budget": budget, "reviewer": reviewer})
 
 
 def _resumable(planned: LoopPlan) -> LoopFolder:
@@ -221,4 +235,8 @@ def _resumable(planned: LoopPlan) -> LoopFolder:
 def _first(error: ValueError) -> str:
     """What pydantic says was wrong, without its frame."""
     errors = getattr(error, "errors", None)
-    return str(errors()[0]["msg"]).removeprefix("Value error, ") if errors else str(error)
+    if not errors:
+        return str(error)
+    found = errors()[0]
+    where = ".".join(map(str, found["loc"]))
+    return f"{where}: {found['msg']}" if where else str(found["msg"]).removeprefix("Value error, ")

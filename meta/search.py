@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 
 from automem import compare
 from automem.episode import write_json
+from automem.errors import UserError
 from automem.scaffold import Scaffold
 from automem.statistics import estimate, mean, won_tied_lost
 from meta import parents, storage
-from meta.arena import Arena, Purpose
+from meta.arena import Arena, Played, Purpose
 from meta.evidence import Attempt, Outcome
 from meta.gate.errors import ErrorBudget
 from meta.parents import Accepted
@@ -53,13 +54,17 @@ class Search:
         revisions: list[list[Attempt]] = []
         stopped = ""
         for revision in range(1, self._settings.iterations + 1):
-            stopped = self._out_of_budget()
+            # What was begun is gone on with, whatever was spent since: a resumed loop takes the way of one that was
+            # never stopped.
+            stopped = "" if self._loop.begun(revision) else self._out_of_budget()
             if stopped:
                 break
             parent = parents.choose(accepted, revision, self._settings)
             attempts = await self._revision(revision, parent.scaffold, revisions)
             revisions.append(attempts)
             accepted = [Accepted(a.scaffold, a.gain, a.tried + (a is parent)) for a in accepted]
+            if any(attempt.parent_failed for attempt in attempts):
+                accepted = [a for a in accepted if a.scaffold.identity != parent.scaffold.identity]
             winner = parents.kept(attempts)
             if winner is not None:
                 # What was accepted for a leaner memory is preferred to its parent also where it plays no better.
@@ -79,7 +84,7 @@ class Search:
             last = min(first + self._settings.side_by_side, self._settings.attempts + 1)
             chains = (self._chain(f"{number}.{a}", parent, alpha, [*earlier, *made]) for a in range(first, last))
             made += [attempt for chain in await _all(chains) for attempt in chain]
-            if any(attempt.outcome == "accepted" for attempt in made):
+            if any(attempt.outcome == "accepted" or attempt.parent_failed for attempt in made):
                 break
         return made
 
@@ -90,7 +95,7 @@ class Search:
             before = made[-1] if made else None
             attempt = await self._trial.attempt(f"{number}.{continuation}", parent, alpha, [*earlier, *made], before)
             made.append(attempt)
-            if attempt.outcome in ("accepted", "exhausted"):
+            if attempt.outcome in ("accepted", "exhausted") or attempt.parent_failed:
                 break
         return made
 
@@ -112,21 +117,18 @@ class Search:
         self, root: Scaffold, accepted: Sequence[Accepted], revisions: Sequence[Sequence[Attempt]], stopped: str
     ) -> dict[str, Any]:
         """The best version against the first one, on gate seeds that both have played and on held-out ones."""
-        best = parents.best(accepted).scaffold
+        best, unfit = await self._held_out(root, accepted)
         result: dict[str, Any] = {
             "best": {"ref": best.ref, "identity": best.identity},
             "accepted": [{"ref": a.scaffold.ref, "identity": a.scaffold.identity} for a in accepted],
             "revisions": len(revisions),
             "attempts": sum(len(attempts) for attempts in revisions),
             "stopped": stopped,
+            "unfit": unfit,
             "gate": None,
             "held_out": None,
         }
         if best.identity != root.identity:
-            seeds = self._loop.config.held_out
-            for version in (root, best):
-                self._watcher.playing("held-out", version, len(seeds))
-            await _all(self._arena.play(version, seeds, "held-out") for version in (root, best))
             for version in (root, best):
                 self._arena.summarise(version, "held-out")
             for purpose in ("gate", "held-out"):
@@ -139,6 +141,27 @@ class Search:
         result["cost"] = self._loop.cost()
         write_json(self._loop.folder / storage.RESULT, result)
         return result
+
+    async def _held_out(self, root: Scaffold, accepted: Sequence[Accepted]) -> tuple[Scaffold, list[dict[str, str]]]:
+        """Play held-out seeds: the best version that can be played on all of them, and those that cannot, with why."""
+        seeds = self._loop.config.held_out
+        left, unfit = list(accepted), []
+        while (best := parents.best(left).scaffold).identity != root.identity:
+            for version in (root, best):
+                self._watcher.playing("held-out", version, len(seeds))
+            first, found = await asyncio.gather(
+                *(self._arena.play(version, seeds, "held-out") for version in (root, best)), return_exceptions=True
+            )
+            for failed in (first, found):
+                if isinstance(failed, UserError) or not isinstance(failed, Exception | Played):
+                    raise failed
+            if isinstance(first, Exception):
+                raise UserError(f"{root.ref}, which the loop began with, cannot be played: {first}") from first
+            if not isinstance(found, Exception):
+                break
+            unfit.append({"ref": best.ref, "identity": best.identity, "why": str(found)})
+            left = [a for a in left if a.scaffold.identity != best.identity]
+        return best, unfit
 
     async def _over_replicates(self, root: Scaffold, best: Scaffold, purpose: Purpose) -> dict[str, Any]:
         """The gain by seed, where a seed has several episodes; nothing where each has one."""

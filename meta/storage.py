@@ -72,6 +72,18 @@ class LoopFolder:
         """Where the episodes of a version are kept."""
         return self.folder / "evaluations" / identity[:16]
 
+    def begin(self, number: str) -> None:
+        """Make an attempt's folder, if it is not there. Raises `UserError` when the disk refuses."""
+        folder = self.attempt_folder(number)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{folder}: cannot be made: {error.strerror}") from error
+
+    def begun(self, revision: int) -> bool:
+        """Whether an attempt at a revision was begun."""
+        return any(self.folder.glob(f"attempts/{revision}.*"))
+
     def attempts(self) -> list[Attempt]:
         """The attempts that are over, in order."""
         numbers = [path.parent.name for path in self.folder.glob(f"attempts/*/{ATTEMPT}")]
@@ -80,20 +92,24 @@ class LoopFolder:
 
     def attempt(self, number: str) -> Attempt | None:
         """An attempt that is over; None while it is not. Raises `UserError` when its file is damaged."""
-        data = read_json(self.attempt_folder(number) / ATTEMPT)
+        path = self.attempt_folder(number) / ATTEMPT
+        data = read_json(path)
         if data is None:
             return None
-        played = data["played"]
-        return Attempt(
-            **{
-                **data,
-                "folder": self.attempt_folder(number),
-                "findings": tuple(data["findings"]),
-                "looks": tuple(Look(**look) for look in data["looks"]),
-                "played": None if played is None else self.folder / played,
-                "shown": tuple(data["shown"]),
-            }
-        )
+        try:
+            played = data["played"]
+            return Attempt(
+                **{
+                    **data,
+                    "folder": self.attempt_folder(number),
+                    "findings": tuple(data["findings"]),
+                    "looks": tuple(Look(**look) for look in data["looks"]),
+                    "played": None if played is None else self.folder / played,
+                    "shown": tuple(data["shown"]),
+                }
+            )
+        except (TypeError, KeyError) as error:
+            raise _damaged(path, error) from error
 
     def keep(self, attempt: Attempt) -> None:
         """Write down that an attempt is over."""
@@ -120,13 +136,17 @@ class LoopFolder:
         total = Spent()
         for path in sorted(self.folder.glob(f"attempts/*/{REVISION}")):
             data = read_json(path)
-            total += Spent(**data["spent"]) if data else Spent()
+            try:
+                total += Spent(**data["spent"]) if data else Spent()
+            except (TypeError, KeyError) as error:
+                raise _damaged(path, error) from error
         return total
 
     def results(self, identity: str = "*", purpose: str = "*") -> list[Path]:
         """The result files of finished episodes: of one version, of gate or held-out seeds, of all replicates."""
         version = identity if identity == "*" else identity[:16]
-        found = self.folder.glob(f"evaluations/{version}/{purpose}*/episodes/*/*/{EPISODE}")
+        runs_of = purpose if purpose == "*" else f"{purpose}*"  # two stars would look through every folder
+        found = self.folder.glob(f"evaluations/{version}/{runs_of}/episodes/*/*/{EPISODE}")
         return sorted(path for path in found if not path.parent.name.startswith("."))
 
     def episodes(self) -> int:
@@ -150,15 +170,33 @@ def create(config: LoopConfig, root: Scaffold) -> LoopFolder:
     """Write a new loop's folder. Raises `UserError` when the name is taken or the disk refuses."""
     folder = runs.free_folder(config.name)
     scratch = folder.with_name(f".{config.name}.part-{os.getpid()}")
+    shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed; in containers numbers come again
     try:
         scratch.mkdir(parents=True)
         root.save(scratch / config.root.folder)
-        (scratch / LOOP).write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+        _write_config(scratch, config)
         scratch.rename(folder)
     except OSError as error:
         shutil.rmtree(scratch, ignore_errors=True)
         raise UserError(f"{folder}: cannot create the loop: {error.strerror}") from error
     return LoopFolder(folder, config)
+
+
+def change(loop: LoopFolder, config: LoopConfig) -> LoopFolder:
+    """Write down settings that a loop goes on with. Raises `UserError` when the disk refuses."""
+    if config == loop.config:
+        return loop
+    try:
+        _write_config(loop.folder, config)
+    except OSError as error:
+        raise UserError(f"{loop.folder / LOOP}: cannot be written: {error.strerror}") from error
+    return LoopFolder(loop.folder, config)
+
+
+def _write_config(folder: Path, config: LoopConfig) -> None:
+    scratch = folder / f".{LOOP}.part"
+    scratch.write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+    scratch.replace(folder / LOOP)
 
 
 def exists(name: str) -> bool:
@@ -193,7 +231,11 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, orjson.JSONDecodeError) as error:
-        raise UserError(f"{path}: cannot be read ({error}); remove it and resume the loop to make it again") from error
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> UserError:
+    return UserError(f"{path}: cannot be read ({error}); remove it and resume the loop to make it again")
 
 
 def write_scaffold(folder: Path, sources: Mapping[str, bytes]) -> None:

@@ -39,6 +39,10 @@ Made from `{parent}` by {reviewer}, attempt {number} of {loop}.
 """What a candidate's ``notes.md`` says; what was measured is added when it is adopted."""
 
 
+class ParentFailed(Exception):
+    """An accepted version cannot be played on further seeds, by its own fault; the text says why."""
+
+
 @dataclass(frozen=True)
 class Gates:
     """Who judges.
@@ -94,14 +98,17 @@ class Trial:
             alpha=alpha,
             shown=self._shown(),
         )
+        self._loop.begin(number)
         try:
             ended = await self._made(blank, parent, earlier, before)
         except UserError:
             raise
+        except ParentFailed as failed:
+            ended = replace(blank, why=str(failed), parent_failed=True)
         except Exception as defect:  # a candidate must not end a search, whatever it holds
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / "traceback.txt").write_text(traceback.format_exc(), encoding="utf-8")
+            (folder / "traceback.txt").write_text(traceback.format_exc(), encoding="utf-8", errors="replace")
             ended = replace(blank, why=f"{type(defect).__name__}: {defect} (traceback.txt in its folder says where)")
+        ended = _storable(ended)
         self._loop.keep(ended)
         self._watcher.ended(ended)
         return ended
@@ -119,7 +126,10 @@ class Trial:
             return replace(blank, outcome=outcome, why=str(failed))
         told = replace(blank, identity=identity, description=revision.description, analysis=revision.analysis)
         self._watcher.doing(blank.number, "checking")
-        report = await self._check(blank.folder / "candidate")
+        try:
+            report = await self._check(blank.folder / "candidate")
+        except ScaffoldError as error:  # there is no scaffold.toml any more
+            return replace(told, outcome="invalid", why=str(error))
         told = replace(told, findings=lines(report))
         if not report.ok:
             why = f"the checker found {len(report.errors)} error(s): {report.errors[0].message}"
@@ -172,7 +182,11 @@ class Trial:
         except ReviewFailed as failed:
             nothing = isinstance(failed, NothingLeft)
             return _kept(Revision("", "", failed.spent), "", str(failed), nothing)
-        self._write_notes(blank, parent, revision, place)
+        try:
+            self._write_notes(blank, parent, revision, place)
+        except OSError as error:  # what was spent is spent, whatever was left
+            why = f"what the reviewer left cannot be used: {error}"
+            return _kept(Revision("", "", revision.spent), "", why, False)
         return _kept(revision, contents(place).identity or "", "", False)
 
     def _write_notes(self, blank: Attempt, parent: Scaffold, revision: Revision, place: Path) -> None:
@@ -186,8 +200,10 @@ class Trial:
             analysis=revision.analysis,
         )
         path = place / "notes.md"
-        if path.is_symlink() or path.is_dir():
+        if path.is_dir() and not path.is_symlink():
             return  # the checker says what is wrong with it
+        # Never through what lies there: a link leads elsewhere, a pipe would be waited for.
+        path.unlink(missing_ok=True)
         path.write_text(notes, encoding="utf-8", errors="replace")
 
     async def _judged(self, told: Attempt, made: Scaffold, parent: Scaffold) -> Attempt:
@@ -213,8 +229,9 @@ class Trial:
                 if look.decision != "continue":
                     return replace(told, outcome=look.decision, why=look.why, looks=tuple(looks))
             raise AssertionError("a gate decides when all seeds are played")
-        except CandidateFailed as failed:
-            return replace(told, why=str(failed), looks=tuple(looks))
+        except (CandidateFailed, ParentFailed) as failed:
+            blamed = isinstance(failed, ParentFailed)
+            return replace(told, why=str(failed), looks=tuple(looks), parent_failed=blamed)
         finally:
             self._arena.summarise(made)
             self._arena.summarise(parent)
@@ -225,21 +242,36 @@ class Trial:
         return self._gates.better
 
     async def _pairs(self, parent: Scaffold, made: Scaffold, seeds: Sequence[int]) -> tuple[Played, Played]:
-        """Both versions on the same seeds, played side by side."""
-        try:
-            async with asyncio.TaskGroup() as both:
-                before = both.create_task(self._play_parent(parent, seeds))
-                after = both.create_task(self._arena.play(made, seeds))
-        except BaseExceptionGroup as several:
-            raise several.exceptions[0] from None
-        return before.result(), after.result()
+        """Both versions on the same seeds, played side by side.
+
+        Both are waited for also when one fails, so that what was played, and whose fault is told, never depends on
+        time.
+        """
+        before, after = await asyncio.gather(
+            self._play_parent(parent, seeds), self._arena.play(made, seeds), return_exceptions=True
+        )
+        for failed in (before, after):
+            if isinstance(failed, UserError):
+                raise failed
+        if isinstance(before, BaseException):
+            raise before
+        if isinstance(after, BaseException):
+            raise after
+        return before, after
 
     async def _play_parent(self, parent: Scaffold, seeds: Sequence[int]) -> Played:
-        """Play what the candidate is held against. Whatever fails there is not the candidate's fault."""
+        """Play what the candidate is held against. Whatever fails there is not the candidate's fault.
+
+        Raises `ParentFailed` for a version that the loop accepted, on fewer seeds; `UserError` for the root, without
+        which there is no loop.
+        """
         try:
             return await self._arena.play(parent, seeds)
         except CandidateFailed as failed:
-            raise UserError(f"{parent.ref}, the parent, cannot be played: {failed}") from failed
+            told = f"{parent.ref}, the parent, cannot be played: {failed}"
+            if parent.identity == self._loop.config.root.identity:
+                raise UserError(told) from failed
+            raise ParentFailed(told) from failed
 
     async def _check(self, place: Path) -> Report:
         return await asyncio.to_thread(check.check, str(place), unsafe=self._loop.config.sandbox.unsafe)
@@ -258,11 +290,28 @@ def lines(report: Report) -> tuple[str, ...]:
     )
 
 
+def _storable(attempt: Attempt) -> Attempt:
+    """The attempt in characters that UTF-8 has: models and file names bring others."""
+    return replace(
+        attempt,
+        description=_utf8(attempt.description),
+        analysis=_utf8(attempt.analysis),
+        why=_utf8(attempt.why),
+        findings=tuple(_utf8(line) for line in attempt.findings),
+    )
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _start(parent: Scaffold, before: Attempt | None) -> Scaffold:
-    """What the candidate's files begin as: those of the attempt that is gone on from, if they can be read."""
+    """What the candidate's files begin as: those of the attempt that is gone on from, if they can be gone on with."""
     if before is not None and before.identity:
         try:
-            return before.scaffold()
+            found = before.scaffold()
+            if found.game == parent.game and not candidate.unfit(found):
+                return found
         except (ScaffoldError, OSError):
             pass
     return parent
@@ -275,10 +324,10 @@ def _budget(loop: LoopFolder) -> Budget:
 
 def _kept(revision: Revision, identity: str, failed: str, nothing_left: bool) -> dict:
     return {
-        "description": revision.description,
-        "analysis": revision.analysis,
+        "description": _utf8(revision.description),
+        "analysis": _utf8(revision.analysis),
         "spent": asdict(revision.spent),
         "identity": identity,
-        "failed": failed,
+        "failed": _utf8(failed),
         "nothing_left": nothing_left,
     }

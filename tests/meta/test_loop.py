@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,10 +15,11 @@ from automem import scaffold
 from automem.episode import load_result
 from automem.errors import UserError
 from automem.trace import RunTrace
-from meta import adopt, gate, storage
+from meta import adopt, candidate, gate, storage
 from meta import loop as loops
+from meta.arena import Arena, CandidateFailed, Played
 from meta.gate import Look
-from meta.settings import SearchSettings
+from meta.settings import LoopBudget, SearchSettings
 from tests.meta.loops import Prepared, request, run, setting
 
 
@@ -328,3 +330,143 @@ def test_replicates_are_averaged_by_seed(monkeypatch: pytest.MonkeyPatch, decide
     ]
     # Two seeds, two episodes of each; `scripted` plays them alike, and a seed counts once.
     assert result["held_out"]["overall"]["pairs"] == 2 and result["gate"]["overall"]["pairs"] == 4
+
+
+def _without_toml(folder: Path) -> None:
+    (folder / "scaffold.toml").unlink()
+
+
+def _nothing(folder: Path) -> None:
+    shutil.rmtree(folder)
+
+
+def _name_that_is_no_text(folder: Path) -> None:
+    Path(os.fsdecode(os.fsencode(folder / "files") + b"/\xff.txt")).write_text("x")
+
+
+def _deep(folder: Path) -> None:
+    deep = folder.joinpath(*["d" * 200] * 16)
+    deep.mkdir(parents=True)
+    (deep / "note.txt").write_text("x")
+
+
+def _pipe_for_notes(folder: Path) -> None:
+    CHARS(folder)
+    (folder / "notes.md").unlink(missing_ok=True)
+    os.mkfifo(folder / "notes.md")
+
+
+@pytest.mark.parametrize(
+    ("edit", "why"),
+    [
+        (_without_toml, "no scaffold"),
+        (_nothing, "cannot be used"),
+        (_name_that_is_no_text, "not UTF-8"),
+        (_deep, "at most 200"),
+        (_pipe_for_notes, "so it was said"),
+    ],
+)
+def test_whatever_a_reviewer_leaves_costs_its_attempt_only(
+    edit: Any, why: str, monkeypatch: pytest.MonkeyPatch, decide: Any
+) -> None:
+    decide(*(["rejected"] if edit is _pipe_for_notes else []), "accepted")
+    loop, result, _, _ = run({"1.1.0": edit, "1.1.1": TURNS}, monkeypatch, request(search=_one(continuations=1)))
+    first, second = loop.attempts()
+    assert first.outcome in ("invalid", "failed", "rejected") and why in first.why + " ".join(first.findings)
+    assert second.outcome == "accepted" and result["spent"]["usd"] == 1
+
+
+def test_what_a_notes_link_leads_to_is_not_written(
+    monkeypatch: pytest.MonkeyPatch, decide: Any, tmp_path: Path
+) -> None:
+    decide("accepted")
+    (tmp_path / "mine.txt").write_text("mine")
+
+    def link(folder: Path) -> None:
+        CHARS(folder)
+        (folder / "notes.md").symlink_to(tmp_path / "mine.txt")
+
+    loop, _, _, _ = run({"1.1.0": link}, monkeypatch, request(search=_one()))
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert "because of" in (loop.attempts()[0].candidate / "notes.md").read_text()
+
+
+def test_a_budget_that_is_used_up_does_not_undo_what_was_found(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    edits = {"1.1.0": CHARS, "2.1.0": TURNS, "3.1.0": OTHER}
+    asked = request(search=_alone(3), budget=LoopBudget(episodes=10))
+    decide("accepted", "rejected")
+    loop, whole, _, _ = run(edits, monkeypatch, asked)
+    assert (whole["revisions"], "10 episodes" in whole["stopped"]) == (2, True)
+    # Killed in the second revision, when more had been played than the budget allows to begin one with.
+    (loop.folder / storage.RESULT).unlink()
+    (loop.folder / "attempts" / "2.1.0" / storage.ATTEMPT).unlink()
+    decide("rejected")
+    _, again, _, _ = run(edits, monkeypatch, asked, resume=True)
+    assert again["best"] == whole["best"] != {"ref": loop.root().ref, "identity": loop.root().identity}
+    assert again["revisions"] == 2
+    # With a larger budget it goes on, and the next time it need not be named.
+    decide("rejected")
+    _, more, reviewer, _ = run(edits, monkeypatch, request(search=_alone(3), budget=LoopBudget(episodes=99)), True)
+    assert (more["revisions"], more["stopped"], reviewer.calls) == (3, "", ["3.1.0"])
+    assert storage.load("small").config.budget.episodes == 99
+
+
+def _failing(monkeypatch: pytest.MonkeyPatch, version: str, purpose: str, revision: int = 0) -> None:
+    """Make a version fail on held-out seeds, or as soon as it is a parent."""
+    play = Arena.play
+
+    def begun() -> bool:
+        return any(Path("runs/small/attempts").glob(f"{revision}.*"))
+
+    async def failing(self: Arena, played: Any, seeds: Sequence[int], kind: Any = "gate") -> Played:
+        if played.ref.endswith(version) and kind == purpose and (kind != "gate" or begun()):
+            raise CandidateFailed(f"Crafter, seed {seeds[-1]}: plan.j2 fails")
+        return await play(self, played, seeds, kind)
+
+    monkeypatch.setattr(Arena, "play", failing)
+
+
+def test_a_winner_that_fails_on_held_out_seeds_is_not_the_best(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    decide().judge = lambda differences, alpha: Look(4, 0.1, 0.05, 0.15, "accepted", "better")
+    _failing(monkeypatch, "2.1.0", "held-out")
+    loop, result, _, _ = run({"1.1.0": CHARS, "2.1.0": TURNS}, monkeypatch)
+    first, second = loop.attempts()
+    assert second.outcome == "accepted" and result["best"]["identity"] == first.identity
+    assert result["held_out"]["overall"]["pairs"] == 2
+    (unfit,) = result["unfit"]
+    assert unfit["identity"] == second.identity and "seed 20001: plan.j2 fails" in unfit["why"]
+
+
+def test_an_accepted_version_that_fails_on_further_seeds_is_a_parent_no_more(
+    monkeypatch: pytest.MonkeyPatch, decide: Any
+) -> None:
+    decide("accepted", "rejected")
+    _failing(monkeypatch, "1.1.0", "gate", revision=2)
+    loop, result, _, _ = run({"1.1.0": CHARS, "2.1.0": TURNS, "3.1.0": OTHER}, monkeypatch, request(search=_alone(3)))
+    _, second, third = loop.attempts()
+    assert (second.outcome, second.parent_failed) == ("failed", True) and "the parent, cannot be played" in second.why
+    assert third.parent == loop.root().identity and third.outcome == "rejected"
+    assert result["best"]["identity"] == loop.root().identity
+
+
+def test_damage_is_told_by_the_file_it_is_in(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    decide("rejected")
+    loop, _, _, _ = run({"1.1.0": CHARS}, monkeypatch, request(search=_one()))
+    path = loop.folder / "attempts" / "1.1.0" / storage.ATTEMPT
+    path.write_text(json.dumps({**json.loads(path.read_text()), "surplus": 1}))
+    with pytest.raises(UserError, match=r"1\.1\.0/attempt\.json: cannot be read"):
+        run({}, monkeypatch, request(search=_one()), resume=True)
+
+
+def test_a_loop_is_not_resumed_from_another_scaffold(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    decide("accepted")
+    loop, _, _, _ = run({"1.1.0": CHARS}, monkeypatch, request(search=_one()))
+    other = adopt.adopt(loop)[0]
+    with pytest.raises(UserError, match=r"(?s)cannot be resumed.*scaffold:"):
+        run({}, monkeypatch, request(search=_one(), scaffold=str(other)), resume=True)
+
+
+def test_loops_with_long_names_do_not_name_their_versions_alike() -> None:
+    names = [f"loop1-minihack-command-qwen2-5-32b-instruct-20260101-0000{second}" for second in (10, 11)]
+    versions = {candidate.version_name(name, "1000.100.100") for name in names}
+    assert len(versions) == 2 and max(map(len, versions)) <= 64
