@@ -128,7 +128,8 @@ def loop1(
     ] = 1,
     usd: Annotated[float | None, typer.Option("--usd", help="Dollars of the loop.", rich_help_panel=BUDGET)] = None,
     minutes: Annotated[
-        float | None, typer.Option("--minutes", help="Minutes of the loop.", rich_help_panel=BUDGET)
+        float | None,
+        typer.Option("--minutes", help="Minutes of the loop, from its start or --resume.", rich_help_panel=BUDGET),
     ] = None,
     episodes: Annotated[
         int | None, typer.Option("--episodes", min=1, help="Episodes of the loop.", rich_help_panel=BUDGET)
@@ -210,7 +211,8 @@ def loop1(
 
 def _say(result: dict[str, Any], name: str, page: str) -> None:
     """What the loop came to, in a few lines."""
-    lines = [f"{result['revisions']} revisions, {result['attempts']} attempts were tried"]
+    tried = f"{result['revisions']} revisions, {result['attempts']} attempts were tried"
+    lines = [f"{tried}; {result['judged']} came before the gate"]
     if result["stopped"]:
         lines[0] += f"; stopped: {result['stopped']}"
     lines += [f"{one['ref']} was accepted, but is not taken: on held-out seeds {one['why']}" for one in result["unfit"]]

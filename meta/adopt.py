@@ -47,7 +47,10 @@ def adopt(loop: LoopFolder) -> list[Path]:
         notes = files.get("notes.md", b"").decode("utf-8", errors="replace").rstrip()
         last = attempt is chain[-1]
         files["notes.md"] = f"{notes}\n{_measured(loop, attempt, result if last else None)}".encode()
-        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"{target.parent}: cannot be made: {error.strerror}") from error
         storage.write_scaffold(target, files)
     return [target for _, _, target in targets]
 
@@ -62,12 +65,7 @@ def _chain(identity: str, accepted: dict[str, Attempt]) -> list[Attempt]:
 
 
 def _target(loop: LoopFolder, attempt: Attempt) -> tuple[Attempt, Scaffold, Path]:
-    version = attempt.scaffold()
-    if version.identity != attempt.identity:
-        raise UserError(
-            f"{attempt.candidate} was changed after it was evaluated; its evaluation holds a copy of the files that "
-            f"were played: {loop.evaluation(attempt.identity) / 'gate' / 'scaffolds'}"
-        )
+    version = loop.version(attempt)
     target = Path("scaffolds") / version.ref
     if target.exists() and scaffold.load(str(target)).identity != version.identity:
         raise UserError(f"{target} is there already and holds other files; move it away, then adopt again")

@@ -31,7 +31,3 @@ def leaner(candidate: Sequence[EpisodeResult], parent: Sequence[EpisodeResult]) 
     wasted = ("added_bytes_per_step", "duplicate_write_share")
     no_more = all(of(mine, name) <= of(theirs, name) for name in wasted)
     return no_more and any(of(mine, name) <= HALF * of(theirs, name) for name in wasted if of(theirs, name) > 0)
-
-
-def _rates(results: Sequence[EpisodeResult]) -> dict[str, float | None]:
-    return rates(reduce(Counts.merged, (result.counts for result in results), Counts()))

@@ -68,7 +68,7 @@ class Search:
             winner = parents.kept(attempts)
             if winner is not None:
                 # What was accepted for a leaner memory is preferred to its parent also where it plays no better.
-                accepted.append(Accepted(winner.scaffold(), parent.gain + max(winner.looks[-1].mean, 0.0), 0))
+                accepted.append(Accepted(self._loop.version(winner), parent.gain + max(winner.looks[-1].mean, 0.0), 0))
             elif self._settings.parents == "best" and any(a.outcome == "exhausted" for a in attempts):
                 stopped = "the reviewer has nothing more to propose"
                 break
@@ -123,6 +123,7 @@ class Search:
             "accepted": [{"ref": a.scaffold.ref, "identity": a.scaffold.identity} for a in accepted],
             "revisions": len(revisions),
             "attempts": sum(len(attempts) for attempts in revisions),
+            "judged": sum(bool(attempt.looks) for attempts in revisions for attempt in attempts),
             "stopped": stopped,
             "unfit": unfit,
             "gate": None,

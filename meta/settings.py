@@ -40,6 +40,8 @@ class GateSettings(_Strict):
     def _batch_fits(self) -> GateSettings:
         if self.batch > self.most:
             raise ValueError(f"a batch of {self.batch} seeds is more than the {self.most} that are played at most")
+        if self.margin and self.kind != "sequential":
+            raise ValueError(f"a margin belongs to the gate sequential; the gate {self.kind} has none")
         return self
 
 
@@ -89,6 +91,7 @@ class LoopBudget(_Strict):
     usd: Annotated[float, Field(gt=0)] | None = None
     """Reviews and episodes, as far as prices are known."""
     minutes: Annotated[float, Field(gt=0)] | None = None
+    """From the moment at which it is started or resumed."""
     episodes: Annotated[int, Field(ge=1)] | None = None
 
 

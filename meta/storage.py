@@ -111,6 +111,16 @@ class LoopFolder:
         except (TypeError, KeyError) as error:
             raise _damaged(path, error) from error
 
+    def version(self, attempt: Attempt) -> Scaffold:
+        """An attempt's files, as they were evaluated. Raises `UserError` when they were changed since."""
+        found = attempt.scaffold()
+        if found.identity != attempt.identity:
+            raise UserError(
+                f"{attempt.candidate} was changed after it was evaluated; its evaluation holds a copy of the files "
+                f"that were played: {self.evaluation(attempt.identity) / 'gate' / 'scaffolds'}"
+            )
+        return found
+
     def keep(self, attempt: Attempt) -> None:
         """Write down that an attempt is over."""
         played = None if attempt.played is None else str(attempt.played.relative_to(self.folder))

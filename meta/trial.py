@@ -184,7 +184,8 @@ class Trial:
             return _kept(Revision("", "", failed.spent), "", str(failed), nothing)
         try:
             self._write_notes(blank, parent, revision, place)
-        except OSError as error:  # what was spent is spent, whatever was left
+        except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+            # What was spent is spent, whatever was left.
             why = f"what the reviewer left cannot be used: {error}"
             return _kept(Revision("", "", revision.spent), "", why, False)
         return _kept(revision, contents(place).identity or "", "", False)

@@ -470,3 +470,12 @@ def test_loops_with_long_names_do_not_name_their_versions_alike() -> None:
     names = [f"loop1-minihack-command-qwen2-5-32b-instruct-20260101-0000{second}" for second in (10, 11)]
     versions = {candidate.version_name(name, "1000.100.100") for name in names}
     assert len(versions) == 2 and max(map(len, versions)) <= 64
+
+
+def test_an_accepted_version_that_was_changed_since_is_no_parent(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    decide("accepted", "rejected")
+    loop, _, _, _ = run({"1.1.0": CHARS, "2.1.0": TURNS}, monkeypatch, request(search=_alone(2)))
+    (loop.folder / "attempts" / "2.1.0" / storage.ATTEMPT).unlink()
+    OTHER(loop.folder / "attempts" / "1.1.0" / "candidate")
+    with pytest.raises(UserError, match=r"1\.1\.0/candidate was changed after it was evaluated"):
+        run({"2.1.0": TURNS}, monkeypatch, request(search=_alone(2)), resume=True)
