@@ -103,9 +103,15 @@ class Sequential:
             return "accepted"
         if betting.reached(against_worth, self.futility):
             return "rejected"
+        if self._alike(values):
+            return "inconclusive"
         needed = betting.needed(against_none, self._left(values), alpha) - self.margin
         hopeless = needed >= 1 or betting.refuted(-values, -needed, self.futility)
         return "inconclusive" if hopeless else "continue"
+
+    def _alike(self, values: NDArray[np.float64]) -> bool:
+        """Whether nothing has differed in two batches: what the candidate changes does not matter to this player."""
+        return not self.margin and len(values) >= 2 * self.batch and not np.any(np.abs(values) > TIE)
 
     def _left(self, values: NDArray[np.float64]) -> int:
         return max(0, self.most - len(values))
@@ -119,6 +125,8 @@ class Sequential:
         if decision == "rejected":
             asked = "what is allowed" if self.margin else "what is worth having"
             return f"the upper bound of the gain, {_points(upper)}, is below {asked}, {_points(self._enough)}"
+        if self._alike(values):
+            return "it is given up: not one of them was played to another end than by the parent"
         left = self._left(values)
         if decision == "continue":
             return between

@@ -52,7 +52,9 @@ def test_a_loss_is_rejected_early_and_the_reason_names_what_is_worth_having() ->
 
 
 def test_no_gain_is_given_up_early_and_the_reason_says_what_it_would_have_taken() -> None:
-    for differences in (played(0.0, 0.15), [0.0] * 80):
+    alike = course(Sequential(most=80), [0.0] * 80)[-1]
+    assert (alike.decision, alike.seeds) == ("inconclusive", 16) and "another end" in alike.why
+    for differences in (played(0.0, 0.15), [0.01, -0.01] * 40):
         last = course(Sequential(most=80), differences)[-1]
         assert last.decision == "inconclusive"
         assert last.seeds < 48
