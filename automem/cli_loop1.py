@@ -197,7 +197,7 @@ def loop1(
         return
     player = make_model(request.model, processes=min(workers, os.cpu_count() or 1))
     try:
-        loop, result = asyncio.run(loops.run(planned, resume, player, LoopProgress(console), workers, unsafe_hooks))
+        loop, result = asyncio.run(loops.run(planned, resume, player, LoopProgress(console), workers))
     except KeyboardInterrupt:
         again = shlex.join(_again(planned.config.name))
         errors.print(f"stopped; go on with: {again}", markup=False, highlight=False, soft_wrap=True)
@@ -211,11 +211,16 @@ def loop1(
 
 def _say(result: dict[str, Any], name: str, page: str) -> None:
     """What the loop came to, in a few lines."""
+    from automem.vocabulary import one_line
+
     tried = f"{result['revisions']} revisions, {result['attempts']} attempts were tried"
     lines = [f"{tried}; {result['judged']} came before the gate"]
     if result["stopped"]:
         lines[0] += f"; stopped: {result['stopped']}"
-    lines += [f"{one['ref']} was accepted, but is not taken: on held-out seeds {one['why']}" for one in result["unfit"]]
+    lines += [
+        f"{one['ref']} was accepted, but is not taken; on held-out seeds: {one_line(one['why'], 600)}"
+        for one in result["unfit"]
+    ]
     if result["held_out"] is None and result["unfit"]:
         lines.append("the version that the loop began with stays the best")
     elif result["held_out"] is None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import games
 from automem import runs
-from automem.episode import RESULT, EpisodeJob
+from automem.episode import EpisodeJob, load_result
 from automem.errors import UserError
 from automem.runs import Run
 from meta.storage import COPIED
@@ -46,7 +46,7 @@ class EpisodeCache:
         for run in self._known.get(_key(here, game), ()):
             there = run.folder / job.folder.relative_to(here.folder)
             same = any((t.task, t.steps, t.facts) == (job.task, job.steps, facts) for t in run.config.tasks)
-            if same and there != job.folder and (there / RESULT).is_file():
+            if same and there != job.folder and _finished(there, job, here.config.scaffolds[game].identity):
                 with contextlib.suppress(OSError):
                     _copy(there, job.folder)
                     return True
@@ -78,6 +78,16 @@ def _key(run: Run, game: str) -> tuple[str, ...]:
     deciding = sorted((name, version) for name, version in config.versions.items() if name != "python")
     sandbox = config.sandbox.model_copy(update={"unsafe": False})
     return (config.scaffolds[game].identity, str(model), str(deciding), str(sandbox), replicate)
+
+
+def _finished(there: Path, job: EpisodeJob, scaffold: str) -> bool:
+    """Whether a folder holds the result of such an episode; one that is damaged is played anew, not brought along."""
+    try:
+        result = load_result(there)
+    except UserError:
+        return False
+    wanted = (job.task, job.seed, job.steps, scaffold)
+    return result is not None and (result.task, result.seed, result.steps_limit, result.scaffold) == wanted
 
 
 def _run_of(job: EpisodeJob) -> Run | None:

@@ -132,7 +132,7 @@ def open_loop(planned: LoopPlan, resume: bool) -> LoopFolder:
 
 
 async def run(
-    planned: LoopPlan, resume: bool, model: Model, watcher: LoopWatcher, workers: int, unsafe: bool = False
+    planned: LoopPlan, resume: bool, model: Model, watcher: LoopWatcher, workers: int
 ) -> tuple[LoopFolder, dict[str, Any]]:
     """Reach the model and the reviewer, create or reopen the loop, run it to its end.
 
@@ -144,7 +144,6 @@ async def run(
         model: the task model.
         watcher: is told what happens.
         workers: episodes at once, all candidates together.
-        unsafe: run scaffold code even where nothing can contain it.
     """
     reviewer = reviewers.make(planned.config.reviewer)
     try:
@@ -154,12 +153,11 @@ async def run(
             await reviewer.ready()
             loop = open_loop(planned, resume)
             with runs.exclusive(loop.folder):
-                kept = loop.config.model_copy(
-                    update={"budget": planned.config.budget, "reviewer": planned.config.reviewer}
-                )
-                loop = storage.change(loop, kept)
+                # Whether code may run that nothing contains is asked for each time, too.
+                named = {name: getattr(planned.config, name) for name in ("budget", "reviewer", "sandbox")}
+                loop = storage.change(loop, loop.config.model_copy(update=named))
                 watcher.opened(loop, loop.attempts())
-                arena = _arena(loop, model, watcher, workers, unsafe)
+                arena = _arena(loop, model, watcher, workers)
                 try:
                     search = Search(loop, arena, reviewer, _gates(loop.config.gate), watcher)
                     return loop, await search.run()
@@ -176,11 +174,10 @@ def _gates(settings: GateSettings) -> Gates:
     return Gates(strict, gate.make(settings) if settings.margin else None)
 
 
-def _arena(loop: LoopFolder, model: Model, watcher: LoopWatcher, workers: int, unsafe: bool) -> Arena:
+def _arena(loop: LoopFolder, model: Model, watcher: LoopWatcher, workers: int) -> Arena:
     load: Callable[[Path], Scaffold] = cache(lambda folder: scaffold.load(str(folder)))
-    sandbox = loop.config.sandbox.model_copy(update={"unsafe": unsafe})
     processes = min(workers, os.cpu_count() or 1)
-    return Arena(loop, LocalExecutor(model, load, workers, processes, watcher, sandbox), EpisodeCache())
+    return Arena(loop, LocalExecutor(model, load, workers, processes, watcher, loop.config.sandbox), EpisodeCache())
 
 
 def _tasks(request: LoopRequest) -> tuple[PlannedTask, ...]:

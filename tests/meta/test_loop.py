@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from automem import scaffold
 from automem.episode import load_result
 from automem.errors import UserError
+from automem.sandbox import SandboxConfig
 from automem.trace import RunTrace
 from meta import adopt, candidate, gate, storage
 from meta import loop as loops
@@ -479,3 +481,22 @@ def test_an_accepted_version_that_was_changed_since_is_no_parent(monkeypatch: py
     OTHER(loop.folder / "attempts" / "1.1.0" / "candidate")
     with pytest.raises(UserError, match=r"1\.1\.0/candidate was changed after it was evaluated"):
         run({"2.1.0": TURNS}, monkeypatch, request(search=_alone(2)), resume=True)
+
+
+def test_a_damaged_episode_of_another_loop_is_played_anew(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    decide("rejected")
+    first, _, _, _ = run({"1.1.0": CHARS}, monkeypatch, request(search=_one()))
+    episodes = first.evaluation(first.root().identity) / "gate" / "episodes" / "Crafter"
+    (episodes / "seed-10000" / "episode.json").write_text("{")
+    shutil.copy(episodes / "seed-10002" / "episode.json", episodes / "seed-10001" / "episode.json")
+    decide("rejected")
+    second, _, _, _ = run({"1.1.0": CHARS}, monkeypatch, request(search=_one(), name="second"))
+    assert sorted(path.parent.name for path in second.folder.rglob("copied-from")) == ["seed-10002", "seed-10003"]
+
+
+def test_code_that_nothing_contains_is_allowed_anew_each_time(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    decide("rejected")
+    asked = request(search=_one())
+    run({"1.1.0": CHARS}, monkeypatch, replace(asked, sandbox=SandboxConfig(unsafe=True)))
+    run({}, monkeypatch, asked, resume=True)
+    assert not storage.load("small").config.sandbox.unsafe
