@@ -26,6 +26,7 @@ from meta.parents import Accepted
 from meta.reviewer import Reviewer
 from meta.storage import LoopFolder
 from meta.trial import Gates, Trial
+from meta.twins import Twins
 from meta.watching import LoopWatcher
 
 T = TypeVar("T")
@@ -82,18 +83,23 @@ class Search:
         made: list[Attempt] = []
         for first in range(1, self._settings.attempts + 1, self._settings.side_by_side):
             last = min(first + self._settings.side_by_side, self._settings.attempts + 1)
-            chains = (self._chain(f"{number}.{a}", parent, alpha, [*earlier, *made]) for a in range(first, last))
+            twins = Twins(f"{number}.{a}.0" for a in range(first, last))
+            chains = (self._chain(f"{number}.{a}", parent, alpha, [*earlier, *made], twins) for a in range(first, last))
             made += [attempt for chain in await _all(chains) for attempt in chain]
             if any(attempt.outcome == "accepted" or attempt.parent_failed for attempt in made):
                 break
         return made
 
-    async def _chain(self, number: str, parent: Scaffold, alpha: float, earlier: Sequence[Attempt]) -> list[Attempt]:
+    async def _chain(
+        self, number: str, parent: Scaffold, alpha: float, earlier: Sequence[Attempt], twins: Twins
+    ) -> list[Attempt]:
         """A fresh attempt, and what goes on from it when it failed."""
         made: list[Attempt] = []
         for continuation in range(1 + self._settings.continuations):
             before = made[-1] if made else None
-            attempt = await self._trial.attempt(f"{number}.{continuation}", parent, alpha, [*earlier, *made], before)
+            attempt = await self._trial.attempt(
+                f"{number}.{continuation}", parent, alpha, [*earlier, *made], before, twins
+            )
             made.append(attempt)
             if attempt.outcome in ("accepted", "exhausted") or attempt.parent_failed:
                 break
@@ -213,7 +219,10 @@ def _judged(attempts: Sequence[Attempt]) -> list[Outcome]:
 
 
 def _gap(gate: dict[str, Any], held_out: dict[str, Any]) -> dict[str, Any]:
-    """How much less was gained on held-out seeds, and whether that is more than chance allows."""
+    """How much less was gained on held-out seeds, and whether that is more than chance allows.
+
+    A gain that was accepted as soon as it could be is, on average, a lucky one; so three errors are asked for.
+    """
     gap = gate["difference"] - held_out["difference"]
     errors = (gate["error"], held_out["error"])
     error = None if None in errors else (errors[0] ** 2 + errors[1] ** 2) ** 0.5
@@ -221,6 +230,6 @@ def _gap(gate: dict[str, Any], held_out: dict[str, Any]) -> dict[str, Any]:
     return {
         "gap": gap,
         "error": error,
-        "flagged": error is not None and gap > 2 * error,
+        "flagged": error is not None and gap > 3 * error,
         "confirmed": interval is not None and interval[0] > 0,
     }
