@@ -25,6 +25,7 @@ from meta.evidence import Attempt, Evidence, Outcome, only
 from meta.gate import Gate, Look
 from meta.reviewer import Budget, Desk, NothingLeft, Reviewer, ReviewFailed, Revision, Spent
 from meta.storage import LoopFolder
+from meta.twins import Twins
 from meta.watching import LoopWatcher
 
 NOTES = """\
@@ -68,7 +69,13 @@ class Trial:
         self._watcher = watcher
 
     async def attempt(
-        self, number: str, parent: Scaffold, alpha: float, earlier: Sequence[Attempt], before: Attempt | None
+        self,
+        number: str,
+        parent: Scaffold,
+        alpha: float,
+        earlier: Sequence[Attempt],
+        before: Attempt | None,
+        twins: Twins,
     ) -> Attempt:
         """Make an attempt, or go on with it, or find that it is over.
 
@@ -78,11 +85,13 @@ class Trial:
             alpha: its share of the error budget.
             earlier: attempts that are over, for the reviewer and against repetition.
             before: the attempt that it goes on from; None for a fresh one.
+            twins: those that are made beside it.
 
         Raises `UserError` for what is no candidate's doing; the loop can be resumed then.
         """
         over = self._loop.attempt(number)
         if over is not None:
+            twins.tell(number, candidate.content_of(contents(over.candidate).sources) if over.played else "")
             return over
         folder = self._loop.attempt_folder(number)
         blank = Attempt(
@@ -100,7 +109,7 @@ class Trial:
         )
         self._loop.begin(number)
         try:
-            ended = await self._made(blank, parent, earlier, before)
+            ended = await self._made(blank, parent, earlier, before, twins)
         except UserError:
             raise
         except ParentFailed as failed:
@@ -108,13 +117,15 @@ class Trial:
         except Exception as defect:  # a candidate must not end a search, whatever it holds
             (folder / "traceback.txt").write_text(traceback.format_exc(), encoding="utf-8", errors="replace")
             ended = replace(blank, why=f"{type(defect).__name__}: {defect} (traceback.txt in its folder says where)")
+        finally:
+            twins.tell(number, "")
         ended = _storable(ended)
         self._loop.keep(ended)
         self._watcher.ended(ended)
         return ended
 
     async def _made(
-        self, blank: Attempt, parent: Scaffold, earlier: Sequence[Attempt], before: Attempt | None
+        self, blank: Attempt, parent: Scaffold, earlier: Sequence[Attempt], before: Attempt | None, twins: Twins
     ) -> Attempt:
         shown = self._shown()
         self._watcher.playing(blank.number, parent, len(shown))
@@ -142,6 +153,11 @@ class Trial:
         problem = candidate.problem(made, parent, version, earlier)
         if not problem and made.identity != identity:
             problem = "its files were changed after the review was over"
+        if not problem:
+            content = candidate.content_of(made.sources)
+            twins.tell(blank.number, content)
+            twin = await twins.played_by(blank.number, content)
+            problem = f"the same files are played as attempt {twin}, made beside it" if twin else ""
         if problem:
             return replace(told, outcome="invalid", why=problem)
         return await self._judged(told, made, parent)

@@ -500,3 +500,18 @@ def test_code_that_nothing_contains_is_allowed_anew_each_time(monkeypatch: pytes
     run({"1.1.0": CHARS}, monkeypatch, replace(asked, sandbox=SandboxConfig(unsafe=True)))
     run({}, monkeypatch, asked, resume=True)
     assert not storage.load("small").config.sandbox.unsafe
+
+
+def test_of_equal_attempts_side_by_side_the_first_is_played(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    decide("rejected", "rejected")
+    settings = SearchSettings(iterations=1, attempts=3, continuations=0, side_by_side=3, shown=2)
+    edits = {"1.1.0": CHARS, "1.2.0": CHARS, "1.3.0": TURNS}
+    loop, result, _, _ = run(edits, monkeypatch, request(search=settings))
+    first, second, third = loop.attempts()
+    assert [a.outcome for a in (first, second, third)] == ["rejected", "invalid", "rejected"]
+    assert "as attempt 1.1.0" in second.why and result["episodes"] == 3 * 4
+    # Stopped when the first was over and the second was not: it is told apart the same way.
+    (second.folder / storage.ATTEMPT).unlink()
+    loop, _, _, watcher = run(edits, monkeypatch, request(search=settings), resume=True)
+    again = loop.attempt("1.2.0")
+    assert again is not None and (again.outcome, again.why, watcher.steps) == ("invalid", second.why, 0)
