@@ -78,11 +78,12 @@ def of(config: LoopConfig) -> Forecast:
     """The forecast for a loop, from what lies in the runs folder."""
     seen, review = _episodes(config), _reviews(config)
     width = len(config.tasks) * config.replicates
-    fixed = width * (config.gate.most + 2 * len(config.held_out))
+    fixed = width * (len(config.gate_seeds) + 2 * len(config.held_out))
     # An accepted candidate spares the attempts after it; a loop that accepts nothing makes them all.
     attempts = config.search.attempts * (1 + config.search.continuations)
     typical = 1.0 if config.gate.kind == "paper" else TYPICAL  # the paper's gate plays all seeds, always
-    per_revision = width * config.gate.most * attempts * typical
+    unjudged = len(config.gate_seeds) - config.gate.most
+    per_revision = width * (config.gate.most * typical + unjudged) * attempts
     revisions = _affordable(config, fixed, per_revision, attempts, seen, review)
     episodes = round(fixed + revisions * per_revision)
     reviews = revisions * attempts

@@ -181,12 +181,14 @@ def _arena(loop: LoopFolder, model: Model, watcher: LoopWatcher, workers: int) -
 
 
 def _tasks(request: LoopRequest) -> tuple[PlannedTask, ...]:
-    seeds = request.gate_seeds or f"{GATE_SEEDS}..{GATE_SEEDS + request.gate.most - 1}"
+    # The paper's gate judges by the seeds that reviewers read; another one has seeds of its own.
+    count = request.gate.most + (0 if request.gate.kind == "paper" else request.search.shown)
+    seeds = request.gate_seeds or f"{GATE_SEEDS}..{GATE_SEEDS + count - 1}"
     tasks = evaluate.planned_tasks(Request(request.game, request.model, seeds=seeds, steps=request.steps))
     of = sorted({games.game_of(planned.task) for planned in tasks})
     if len(of) > 1:
         raise UserError(f"{request.game} plays {', '.join(of)}; a scaffold belongs to one game: name a game or a task")
-    return tuple(planned.model_copy(update={"seeds": planned.seeds[: request.gate.most]}) for planned in tasks)
+    return tuple(planned.model_copy(update={"seeds": planned.seeds[:count]}) for planned in tasks)
 
 
 def _held_out(request: LoopRequest, name: str) -> tuple[int, ...]:

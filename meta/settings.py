@@ -122,8 +122,21 @@ class LoopConfig(_Strict):
 
     @property
     def gate_seeds(self) -> tuple[int, ...]:
-        """Seeds that the gate plays, in order."""
+        """Seeds that versions are played on before they are accepted; the first ones are shown to reviewers."""
         return self.tasks[0].seeds
+
+    @property
+    def shown_seeds(self) -> tuple[int, ...]:
+        """Gate seeds whose episodes reviewers may read."""
+        return self.gate_seeds[: self.search.shown]
+
+    @property
+    def judged_seeds(self) -> tuple[int, ...]:
+        """Gate seeds in the order in which the gate judges by them.
+
+        Those that reviewers were shown come last: a revision may fit them without being better.
+        """
+        return (*self.gate_seeds[self.search.shown :], *self.shown_seeds)
 
     @property
     def steps(self) -> int:

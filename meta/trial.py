@@ -224,19 +224,24 @@ class Trial:
         path.write_text(notes, encoding="utf-8", errors="replace")
 
     async def _judged(self, told: Attempt, made: Scaffold, parent: Scaffold) -> Attempt:
-        """Play batch after batch until the gate decides."""
+        """Play what reviewers are shown, then batch after batch until the gate decides."""
         told = replace(told, played=self._arena.run(made).folder)
-        seeds = self._loop.config.gate_seeds
+        seeds = self._loop.config.judged_seeds
         looks: list[Look] = []
         most, step = self._gates.better.most, self._gates.better.batch
         try:
+            self._watcher.playing(told.number, made, len(self._shown()))
+            before, after = await self._pairs(parent, made, self._shown())
+            broken = audit.violation(after.results, before.results)
+            if not broken:
+                broken = await asyncio.to_thread(audit.removed_writes, self._arena.run(made).folder, made)
+            if broken:
+                return replace(told, outcome="invalid", why=broken)
             for end in range(step, most + step, step):
                 batch = seeds[: min(end, most)]
                 self._watcher.playing(told.number, made, len(batch))
                 before, after = await self._pairs(parent, made, batch)
                 broken = audit.violation(after.results, before.results)
-                if not broken and not looks:
-                    broken = await asyncio.to_thread(audit.removed_writes, self._arena.run(made).folder, made)
                 if broken:
                     return replace(told, outcome="invalid", why=broken, looks=tuple(looks))
                 differences = [after.progression[seed] - before.progression[seed] for seed in batch]
@@ -294,7 +299,7 @@ class Trial:
         return await asyncio.to_thread(check.check, str(place), unsafe=self._loop.config.sandbox.unsafe)
 
     def _shown(self) -> tuple[int, ...]:
-        return self._loop.config.gate_seeds[: self._loop.config.search.shown]
+        return self._loop.config.shown_seeds
 
 
 def lines(report: Report) -> tuple[str, ...]:

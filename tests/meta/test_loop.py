@@ -515,3 +515,15 @@ def test_of_equal_attempts_side_by_side_the_first_is_played(monkeypatch: pytest.
     loop, _, _, watcher = run(edits, monkeypatch, request(search=settings), resume=True)
     again = loop.attempt("1.2.0")
     assert again is not None and (again.outcome, again.why, watcher.steps) == ("invalid", second.why, 0)
+
+
+def test_the_gate_judges_by_seeds_that_no_reviewer_saw_first(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    said = decide("accepted")
+    said.batch = said.most = 2
+    loop, _, _, _ = run({"1.1.0": CHARS}, monkeypatch, request(search=_one()))
+    assert (loop.config.shown_seeds, loop.config.judged_seeds) == ((10000, 10001), (10002, 10003, 10000, 10001))
+    (attempt,) = loop.attempts()
+    played = RunTrace(attempt.played)  # type: ignore[arg-type]
+    # Two to be judged by, and two for whoever goes on from here.
+    assert {episode.seed for episode in played.episodes} == {10000, 10001, 10002, 10003}
+    assert attempt.looks[0].seeds == 2
