@@ -128,3 +128,18 @@ def setting(name: str, value: object) -> Edit:
         path.write_text("\n".join(f"{name} = {value}" if line.startswith(f"{name} =") else line for line in lines))
 
     return edit
+
+
+CHARS = setting("result_chars", 1500)
+TURNS = setting("log_turns", 4)
+OTHER = setting("plan_turns", 4)
+
+
+def one(continuations: int = 0) -> SearchSettings:
+    """One revision of one attempt."""
+    return SearchSettings(iterations=1, attempts=1, continuations=continuations, shown=2)
+
+
+def alone(iterations: int) -> SearchSettings:
+    """Revisions of one attempt each."""
+    return SearchSettings(iterations=iterations, attempts=1, continuations=0, shown=2)
