@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 from rich.console import Console
 from rich.text import Text
@@ -20,9 +22,15 @@ from automem.statistics import mean
 from meta import storage
 from meta.reviewer import Spent
 from meta.settings import LoopConfig
+from meta.storage import COPIED
 
 MOST_SEEN = 400
 """Episodes that a forecast is made from, at most."""
+
+EVALUATIONS = "evaluations"
+
+LONG_REST = 10
+"""Times the usual gap between two episodes, beyond which nobody was playing."""
 
 FEWEST = 3
 """Revisions below which a search is none: one may fail for any reason."""
@@ -172,16 +180,17 @@ def _warnings(config: LoopConfig, revisions: int, seen: Seen | None) -> Iterator
 
 def _episodes(config: LoopConfig) -> Seen | None:
     results: list[EpisodeResult] = []
-    seconds: list[float] = []
+    folders: set[Path] = set()
     tasks = {task.task: task.steps for task in config.tasks}
     for run in _runs():
         if run.config.model.name != config.model.name or len(results) >= MOST_SEEN:
             continue
         found = [result for result in _results(run) if tasks.get(result.task) == result.steps_limit]
         results += found
-        took = _duration(run.folder)
-        if took and found and len(found) == sum(1 for _ in run.folder.glob(f"episodes/*/*/{RESULT}")):
-            seconds.append(took / len(found))
+        if found:
+            # The episodes of a loop take turns on the same processors, whichever version they belong to.
+            parts = run.folder.parts
+            folders.add(Path(*parts[: parts.index(EVALUATIONS)]) if EVALUATIONS in parts else run.folder)
     if not results:
         return None
     counts = [result.counts for result in results]
@@ -190,7 +199,7 @@ def _episodes(config: LoopConfig) -> Seen | None:
         steps=mean([result.steps for result in results]),
         tokens=mean([c.prompt_tokens + c.completion_tokens for c in counts]),
         usd=mean([c.cost for c in counts]),
-        seconds=sorted(seconds)[len(seconds) // 2] if seconds else None,
+        seconds=median(paces) if (paces := [pace for f in folders if (pace := _pace(f)) is not None]) else None,
     )
 
 
@@ -213,14 +222,17 @@ def _results(run: runs.Run) -> Iterator[EpisodeResult]:
             yield result
 
 
-def _duration(folder: Path) -> float | None:
-    """Seconds from the first file of a run to its last result; None where it was not played in one go."""
-    try:
-        written = sorted(path.stat().st_mtime for path in folder.glob(f"episodes/*/*/{RESULT}"))
-        began = (folder / runs.RUN).stat().st_mtime
-    except OSError:
+def _pace(folder: Path) -> float | None:
+    """Mean seconds from the end of one episode to that of the next; rests between them do not count.
+
+    None where fewer than two were played there.
+    """
+    ended = sorted(path.stat().st_mtime for path in folder.rglob(RESULT) if not (path.parent / COPIED).exists())
+    gaps = [later - earlier for earlier, later in pairwise(ended)]
+    if not gaps:
         return None
-    return written[-1] - began if written and written[-1] > began else None
+    usual = LONG_REST * max(median(gaps), 0.05)
+    return mean([gap for gap in gaps if gap <= usual])
 
 
 def _reviews(config: LoopConfig) -> Spent | None:
