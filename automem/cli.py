@@ -8,13 +8,13 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
 import games
-from automem.cli_loop1 import loop1
+from automem.cli_loop1 import loop1, say
 from automem.cli_options import (
     ApiBase,
     MaxTokens,
@@ -158,13 +158,13 @@ def demo() -> None:
     from automem.demo import play_demo
     from meta.demo import short_loop
 
-    async def both() -> Path:
+    async def both() -> tuple[str, dict[str, Any], Path]:
         await play_demo(console)
         console.rule("loop 1: rules rewrite the scaffold of Crafter, and what plays better is kept")
         return await short_loop(console)
 
-    page = asyncio.run(both())
-    console.print(f"what the loop did: {page}", highlight=False, markup=False, soft_wrap=True)
+    name, result, page = asyncio.run(both())
+    say(result, name, str(page))
     if console.is_terminal:
         typer.launch(str(page))
 

@@ -206,10 +206,10 @@ def loop1(
 
     page = loop.folder / PAGE
     write_page(loop, page)
-    _say(result, loop.config.name, str(page))
+    say(result, loop.config.name, str(page))
 
 
-def _say(result: dict[str, Any], name: str, page: str) -> None:
+def say(result: dict[str, Any], name: str, page: str) -> None:
     """What the loop came to, in a few lines."""
     from automem.vocabulary import one_line
 

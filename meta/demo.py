@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -18,8 +19,8 @@ SEEDS = 10
 """As many as in the paper: its gate needs no more, and is easily fooled; a real loop uses the sequential one."""
 
 
-async def short_loop(console: Console) -> Path:
-    """Run it and write its page. Returns: the page."""
+async def short_loop(console: Console) -> tuple[str, dict[str, Any], Path]:
+    """Run it and write its page. Returns: the loop's name, its result, the page."""
     request = loop.LoopRequest(
         game="crafter",
         model=PlayedModel(name="scripted"),
@@ -31,7 +32,7 @@ async def short_loop(console: Console) -> Path:
     )
     planned = loop.plan(request)
     model = make_model(request.model, processes=0)
-    folder, _ = await loop.run(planned, False, model, LoopProgress(console), default_workers("scripted"))
+    folder, result = await loop.run(planned, False, model, LoopProgress(console), default_workers("scripted"))
     written = folder.folder / PAGE
     page.write(folder, written)
-    return written
+    return folder.config.name, result, written
