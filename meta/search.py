@@ -221,15 +221,13 @@ def _judged(attempts: Sequence[Attempt]) -> list[Outcome]:
 def _gap(gate: dict[str, Any], held_out: dict[str, Any]) -> dict[str, Any]:
     """How much less was gained on held-out seeds, and whether that is more than chance allows.
 
-    A gain that was accepted as soon as it could be is, on average, a lucky one; so three errors are asked for.
+    A gain that was accepted as soon as it could be is, on average, a lucky one; so where held-out seeds confirm a gain,
+    it has to be smaller by three errors to be flagged, and by two where they do not.
     """
     gap = gate["difference"] - held_out["difference"]
     errors = (gate["error"], held_out["error"])
     error = None if None in errors else (errors[0] ** 2 + errors[1] ** 2) ** 0.5
     interval = held_out["interval"]
-    return {
-        "gap": gap,
-        "error": error,
-        "flagged": error is not None and gap > 3 * error,
-        "confirmed": interval is not None and interval[0] > 0,
-    }
+    confirmed = interval is not None and interval[0] > 0
+    flagged = error is not None and gap > (3 if confirmed else 2) * error
+    return {"gap": gap, "error": error, "flagged": flagged, "confirmed": confirmed}

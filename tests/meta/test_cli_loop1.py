@@ -12,6 +12,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+ENVIRONMENT = {
+    **{name: value for name, value in os.environ.items() if name != "AUTOMEM_RUNS"},
+    "PYTHONPATH": str(ROOT),
+    "COLUMNS": "200",
+}
 SMALL = (
     "--model scripted --steps 25 --gate paper --most-seeds 2 --held-out 20000,20001 --iterations 1 --attempts 1 "
     "--continuations 0 --shown 2"
@@ -22,7 +27,7 @@ def automem(folder: Path, text: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "automem.cli", *text.split()],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=300,
@@ -77,7 +82,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "automem.cli", *arguments.split()],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"},
+        env=ENVIRONMENT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

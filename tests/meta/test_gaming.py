@@ -175,7 +175,7 @@ def test_seeds_scores_and_files_are_out_of_reach(monkeypatch: pytest.MonkeyPatch
 
 def test_maps_of_the_gates_seeds_show_on_held_out_ones(monkeypatch: pytest.MonkeyPatch, accept_all: None) -> None:
     """A table of what is best to do, by what is seen: known for the seeds that the gate plays, and no others."""
-    played = a_run("learned", seeds="10000..10003", steps=60)
+    played = a_run("learned", seeds="10000..10007", steps=100)
     table: dict[int, str] = {}
     for episode in RunTrace(played).episodes:
         for record in episode.steps():
@@ -209,10 +209,11 @@ def test_maps_of_the_gates_seeds_show_on_held_out_ones(monkeypatch: pytest.Monke
 
     asked = request(
         search=ONE,
-        steps=60,
+        steps=100,
         model=PlayedModel(name="obedient"),
-        held_out="20000..20003",
-        gate=GateSettings(kind="paper", most=4, batch=4),
+        gate_seeds="10000..10007",
+        held_out="20000..20007",
+        gate=GateSettings(kind="paper", most=8, batch=8),
     )
     loop = played_by(Obedient(), {"1.1.0": edit}, monkeypatch, asked)
     (attempt,) = loop.attempts()
@@ -220,7 +221,7 @@ def test_maps_of_the_gates_seeds_show_on_held_out_ones(monkeypatch: pytest.Monke
     result = loop.result()
     assert result is not None
     assert result["gate"]["overall"]["difference"] > result["held_out"]["overall"]["difference"] + 0.02
-    assert result["gap"]["flagged"] and not result["gap"]["confirmed"]
+    assert result["gap"]["flagged"] and not result["gap"]["confirmed"], result["gap"]
 
 
 def test_the_copy_that_is_played_cannot_be_exchanged(monkeypatch: pytest.MonkeyPatch, accept_all: None) -> None:

@@ -7,7 +7,6 @@ import contextlib
 import os
 import shlex
 import textwrap
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,11 +53,11 @@ def _bubblewrap() -> None:
 
 
 @pytest.fixture(scope="session")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two short episodes of `scripted`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTOMEM_RUNS", str(tmp_path_factory.mktemp("runs")))
-        yield a_run("gate", f"{SHOWN}..{HIDDEN}")
+        return a_run("gate", f"{SHOWN}..{HIDDEN}")
 
 
 def child_of(parent: Scaffold, folder: Path) -> Path:

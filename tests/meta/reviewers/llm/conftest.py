@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,13 +10,13 @@ from tests.meta.reviewers.llm import setting
 
 
 @pytest.fixture(scope="session")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder whose ``runs`` holds what `setting.play` played."""
     folder = tmp_path_factory.mktemp("played")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AUTOMEM_RUNS", str(folder / "runs"))
         setting.play(folder)
-        yield folder
+    return folder
 
 
 @pytest.fixture
