@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,8 +24,10 @@ from automem.cli_options import (
     Steps,
     Temperature,
     UnsafeHooks,
+    again,
     played_model,
     sandbox_limits,
+    stopped,
 )
 from automem.cli_report import report
 from automem.cli_scaffold import scaffold_app
@@ -64,8 +65,6 @@ EXIT_USER = 2
 """Something a person can mend: a wrong name, a full disk, a server that is not there."""
 EXIT_INCOMPLETE = 1
 """The run is over, but some of its episodes failed."""
-EXIT_STOPPED = 130
-"""Ctrl-C, as shells count it."""
 
 
 def complete_target(incomplete: str) -> list[str]:
@@ -273,10 +272,7 @@ def _evaluate(request: Request, view: Watcher, workers: int) -> None:
     try:
         run, summary = asyncio.run(evaluation.run(planned, request.resume, model, view, workers))
     except KeyboardInterrupt:
-        errors.print(
-            f"stopped; go on with: {_again(planned.config.name)}", markup=False, highlight=False, soft_wrap=True
-        )
-        raise typer.Exit(EXIT_STOPPED) from None
+        raise stopped(planned.config.name, True) from None
     console.print(tables.summary(summary))
     totals = summary["overall"]["behaviour"]["totals"]
     if totals["hook_errors"]:
@@ -294,20 +290,12 @@ def _evaluate(request: Request, view: Watcher, workers: int) -> None:
     if not summary["complete"]:
         errors.print(
             f"{len(summary['failed'])} episodes are not finished and missing from the means. Once the cause is mended, "
-            f"go on with: {_again(run.config.name)}",
+            f"go on with: {again(run.config.name)}",
             markup=False,
             highlight=False,
             soft_wrap=True,
         )
         raise typer.Exit(EXIT_INCOMPLETE)
-
-
-def _again(run: str) -> str:
-    """The command that goes on with this run."""
-    words = ["automem", *sys.argv[1:]]
-    words += [] if "--run" in words else ["--run", run]
-    words += [] if "--resume" in words else ["--resume"]
-    return shlex.join(words)
 
 
 def main() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -23,13 +21,10 @@ from automem.cli_options import (
     UnsafeHooks,
     played_model,
     sandbox_limits,
+    stopped,
 )
 
 console = Console()
-errors = Console(stderr=True)
-
-EXIT_STOPPED = 130
-"""Ctrl-C, as shells count it."""
 
 GATE, SEARCH, REVIEWER, BUDGET = "The gate", "The search", "The reviewer", "Budgets"
 
@@ -199,9 +194,9 @@ def loop1(
     try:
         loop, result = asyncio.run(loops.run(planned, resume, player, LoopProgress(console), workers))
     except KeyboardInterrupt:
-        again = shlex.join(_again(planned.config.name))
-        errors.print(f"stopped; go on with: {again}", markup=False, highlight=False, soft_wrap=True)
-        raise typer.Exit(EXIT_STOPPED) from None
+        from meta import storage
+
+        raise stopped(planned.config.name, storage.exists(planned.config.name)) from None
     from meta.page import write as write_page  # charts and tables: only where they are drawn
 
     page = loop.folder / PAGE
@@ -232,9 +227,7 @@ def say(result: dict[str, Any], name: str, page: str) -> None:
             f"held-out seeds: {_gain(result['held_out']['overall'])}",
         ]
         if result["gap"]["flagged"]:
-            lines.append(
-                "the gain on held-out seeds is smaller than chance explains: it was fitted to the gate's seeds"
-            )
+            lines.append("held-out seeds gain less than chance explains: the version fits the gate's seeds")
         elif not result["gap"]["confirmed"]:
             lines.append("held-out seeds do not confirm the gain: their interval holds 0")
         lines.append(f"automem scaffold adopt {name} puts it under scaffolds/")
@@ -244,11 +237,11 @@ def say(result: dict[str, Any], name: str, page: str) -> None:
 
 
 def _gain(found: dict[str, Any]) -> str:
-    span = found["interval"]
-    bounds = "" if span is None else f" [{100 * span[0]:+.1f}, {100 * span[1]:+.1f}]"
+    from meta.points import bounded
+
+    lower, upper = found["interval"] or (None, None)
     return (
-        f"{100 * found['mean_a']:.1f} -> {100 * found['mean_b']:.1f} %, "
-        f"{100 * found['difference']:+.1f} points{bounds}, "
+        f"{100 * found['mean_a']:.1f} -> {100 * found['mean_b']:.1f} %, {bounded(found['difference'], lower, upper)}, "
         f"{found['pairs']} pairs ({found['won']} won, {found['tied']} tied, {found['lost']} lost)"
     )
 
@@ -275,12 +268,3 @@ def _options(given: list[str]) -> dict[str, Any]:
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
-
-
-def _again(name: str) -> list[str]:
-    """The same command, going on with the loop if there is one yet."""
-    from meta import storage
-
-    words = ["automem", *sys.argv[1:]]
-    words += [] if any(word.partition("=")[0] == "--run" for word in words) else ["--run", name]
-    return [*words, "--resume"] if "--resume" not in words and storage.exists(name) else words

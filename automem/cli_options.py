@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
+from rich.console import Console
 
 from automem.completion import complete_run, complete_scaffold
 from automem.errors import UserError
@@ -82,3 +85,21 @@ def _check_address(api_base: str) -> None:
     if address.username or address.password or address.query:
         # The address is stored with the run.
         raise UserError("--api-base: leave keys and passwords out of the URL; LiteLLM reads keys from the environment")
+
+
+EXIT_STOPPED = 130
+"""Ctrl-C, as shells count it."""
+
+
+def again(run: str, there: bool = True) -> str:
+    """The command that was given, to go on with this run; `there`: it is on disk already."""
+    words = ["automem", *sys.argv[1:]]
+    words += [] if any(word.partition("=")[0] == "--run" for word in words) else ["--run", run]
+    return shlex.join(words if "--resume" in words or not there else [*words, "--resume"])
+
+
+def stopped(run: str, there: bool) -> typer.Exit:
+    """Say after Ctrl-C how to go on; raise what this returns."""
+    told = f"stopped; go on with: {again(run, there)}"
+    Console(stderr=True).print(told, markup=False, highlight=False, soft_wrap=True)
+    return typer.Exit(EXIT_STOPPED)

@@ -11,6 +11,7 @@ from automem.errors import UserError
 from automem.scaffold import Scaffold
 from meta import storage
 from meta.evidence import Attempt
+from meta.points import bounded
 from meta.storage import LoopFolder
 
 MEASURED = """
@@ -74,14 +75,14 @@ def _target(loop: LoopFolder, attempt: Attempt) -> tuple[Attempt, Scaffold, Path
 
 def _measured(loop: LoopFolder, attempt: Attempt, result: dict[str, Any] | None) -> str:
     look = attempt.looks[-1]
-    lines = [f"Against its parent on gate seeds: {_points(look.mean, look.lower, look.upper)} over {look.seeds} seeds."]
+    lines = [f"Against its parent on gate seeds: {bounded(look.mean, look.lower, look.upper)} over {look.seeds} seeds."]
     if result is not None and result["held_out"] is not None:
         overall = result["held_out"]["overall"]
         lower, upper = overall["interval"] or (None, None)
         lines.append(
             f"Against {loop.config.root.ref} on {overall['pairs']} held-out episodes: "
             f"{100 * overall['mean_a']:.1f} -> {100 * overall['mean_b']:.1f} %, "
-            f"{_points(overall['difference'], lower, upper)}."
+            f"{bounded(overall['difference'], lower, upper)}."
         )
         if result["gap"]["flagged"]:
             lines.append("That is less than on the gate's seeds by more than chance explains.")
@@ -91,8 +92,3 @@ def _measured(loop: LoopFolder, attempt: Attempt, result: dict[str, Any] | None)
 
 def _plain(lines: Sequence[str]) -> Sequence[str]:
     return [f"- {line}" for line in lines]
-
-
-def _points(mean: float, lower: float | None, upper: float | None) -> str:
-    span = "" if lower is None or upper is None else f" [{100 * lower:+.1f}, {100 * upper:+.1f}]"
-    return f"{100 * mean:+.1f} points{span}"

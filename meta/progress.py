@@ -18,6 +18,7 @@ from automem.scaffold import Scaffold
 from automem.vocabulary import one_line
 from meta.evidence import Attempt
 from meta.gate import Look
+from meta.points import bounded
 from meta.reviewer import Spent
 from meta.storage import LoopFolder
 
@@ -77,7 +78,7 @@ class LoopProgress:
 
     def looked(self, number: str, look: Look) -> None:
         """Say what the gate sees."""
-        self._say(f"  {number} after {look.seeds} seeds: {told(look)}", "dim")
+        self._say(f"  {number} after {look.seeds} seeds: {bounded(look.mean, look.lower, look.upper)}", "dim")
 
     def ended(self, attempt: Attempt) -> None:
         """Say how an attempt ended."""
@@ -105,14 +106,6 @@ class LoopProgress:
         money = f", {self._usd:.2f} USD" if self._usd else ""
         line = f"{seconds / 60:.1f} min, {self._steps:,} steps, {self._tokens:,} tokens of the task model{money}"
         return Group(table, Text(line, style="dim"))
-
-
-def told(look: Look) -> str:
-    """A look in points of progression."""
-    bounds = ""
-    if look.lower is not None and look.upper is not None:
-        bounds = f" [{100 * look.lower:+.1f}, {100 * look.upper:+.1f}]"
-    return f"{100 * look.mean:+.1f} points{bounds}"
 
 
 def _cost(spent: Spent) -> str:

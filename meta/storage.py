@@ -35,6 +35,7 @@ from automem.errors import UserError
 from automem.scaffold import Scaffold
 from meta.evidence import Attempt
 from meta.gate import Look
+from meta.points import points
 from meta.reviewer import Spent
 from meta.settings import LoopConfig
 
@@ -135,7 +136,7 @@ class LoopFolder:
             result, attempts = self.result(), len(self.attempts())
             told = "not over" if result is None else "nothing accepted"
             if result is not None and result["held_out"]:
-                told = f"{100 * result['held_out']['overall']['difference']:+.1f} points on held-out seeds"
+                told = f"{points(result['held_out']['overall']['difference'])} on held-out seeds"
         except (UserError, KeyError, TypeError):
             told, attempts = "damaged", 0
         created = config.created.replace("+00:00", "Z")

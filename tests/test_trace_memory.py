@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from automem import scaffold, trace
 from automem.episode import MEMORY, STEPS
 from automem.errors import UserError
-from automem.models.fixed import Fixed
 from automem.models.protocol import ModelUnavailable
 from automem.scaffold import Scaffold
 from automem.trace import index
 from automem.trace.folder import Diverged
-from tests.traces import Live, Written, mapping_scaffold, play, player
+from tests.traces import Live, Written, failing, mapping_scaffold, play
 
 NAMES = ("map_notes.txt", "goals.txt", "places.txt", "marks.txt", "grid_0_0.txt", "own.txt", "a/b")
 TEXTS = st.sampled_from(("a", "b: c", "x\n\ny", "\x85", "é\u2028ü", "0,0", "a:", "", "long " * 30, "\n"))
@@ -160,17 +159,6 @@ def test_an_index_that_cannot_be_written_costs_time_and_nothing_else(
 @pytest.mark.usefixtures("dense")
 def test_a_finished_episode_without_an_index_gets_one_and_an_unfinished_one_does_not(tmp_path: Path) -> None:
     played = scaffold.load("crafter/v0")
-
-    def failing(calls: int) -> Fixed:
-        inner, left = player(), [calls]
-
-        def rule(asked: object) -> str:
-            left[0] -= 1
-            if left[0] < 0:
-                raise ModelUnavailable("gone")
-            return inner._rule(asked)  # type: ignore[arg-type]
-
-        return Fixed(rule)
 
     live = Live()
     with pytest.raises(ModelUnavailable):

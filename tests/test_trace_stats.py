@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from automem import scaffold, trace
 from automem.episode import STEPS
 from automem.metrics import Behaviour
-from automem.models.fixed import Fixed
 from automem.models.protocol import ModelUnavailable
 from automem.scaffold import Scaffold
 from automem.trace import RunTrace, index
 from automem.trace.stats import so_far
 from automem.trace.tally import Tally
 from tests.test_trace_memory import STEPS_DONE
-from tests.traces import Live, Written, a_run, mapping_scaffold, play, player
+from tests.traces import Live, Written, a_run, failing, mapping_scaffold, play
 
 
 @pytest.fixture(scope="module")
@@ -115,17 +114,6 @@ def test_only_what_the_index_does_not_know_is_counted(tmp_path: Path, monkeypatc
 def test_a_real_episode_that_was_interrupted_and_resumed_comes_to_the_same(
     tmp_path: Path, mapping: Scaffold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(calls: int) -> Fixed:
-        inner, left = player(), [calls]
-
-        def rule(asked: object) -> str:
-            left[0] -= 1
-            if left[0] < 0:
-                raise ModelUnavailable("gone")
-            return inner._rule(asked)  # type: ignore[arg-type]
-
-        return Fixed(rule)
-
     live = Live()
     for calls in (25, 60):
         with pytest.raises(ModelUnavailable):

@@ -18,7 +18,7 @@ from automem.episode import play as play_episode
 from automem.game_pool import GamePool, RemoteGame
 from automem.memory import Memory
 from automem.models.fixed import Fixed
-from automem.models.protocol import Message
+from automem.models.protocol import Message, ModelUnavailable
 from automem.ops import Op
 from automem.records import Executed, HookEvent, Prompt, StepRecord, Turn
 from automem.runs import PlayedModel, Run
@@ -116,6 +116,19 @@ class Live:
 
     async def stepped(self, job: EpisodeJob, game: RemoteGame, memory: Memory, record: StepRecord) -> None:
         self.folders.append(memory.snapshot())
+
+
+def failing(calls: int) -> Fixed:
+    """`player`, out of reach after so many calls."""
+    inner, left = player(), [calls]
+
+    def rule(asked: object) -> str:
+        left[0] -= 1
+        if left[0] < 0:
+            raise ModelUnavailable("gone")
+        return inner._rule(asked)  # type: ignore[arg-type]
+
+    return Fixed(rule)
 
 
 def play(folder: Path, loaded: Scaffold, steps: int, model: Fixed | None = None, live: Live | None = None) -> Live:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from automem.errors import UserError
 from automem.statistics import TIE, mean
 from meta.gate.look import Look
+from meta.points import points
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Paper:
         if not differences:
             raise ValueError("a gate judges at least one difference")
         seeds, change = len(differences), mean(differences)
-        said = f"After {seeds} seeds the mean changed by {100 * change:+.1f} points"
+        said = f"After {seeds} seeds the mean changed by {points(change)}"
         if seeds < self.seeds:
             return Look(seeds, change, None, None, "continue", f"{said}; {self.seeds} are to be played.")
         if change > TIE:

@@ -12,6 +12,7 @@ from automem.errors import UserError
 from automem.statistics import TIE, mean
 from meta.gate import betting
 from meta.gate.look import Decision, Look
+from meta.points import points
 
 
 @dataclass(frozen=True)
@@ -118,13 +119,13 @@ class Sequential:
 
     def _why(self, decision: Decision, values: NDArray[np.float64], alpha: float, lower: float, upper: float) -> str:
         """The reason of a decision, to follow "after so many seeds"."""
-        between = f"the gain lies between {_points(lower)} and {_points(upper)}"
-        least = _points(-self.margin) if self.margin else "0"
+        between = f"the gain lies between {points(lower)} and {points(upper)}"
+        least = points(-self.margin) if self.margin else "0"
         if decision == "accepted":
-            return f"the gain is above {least}: its lower bound is {_points(lower)}"
+            return f"the gain is above {least}: its lower bound is {points(lower)}"
         if decision == "rejected":
             asked = "what is allowed" if self.margin else "what is worth having"
-            return f"the upper bound of the gain, {_points(upper)}, is below {asked}, {_points(self._enough)}"
+            return f"the upper bound of the gain, {points(upper)}, is below {asked}, {points(self._enough)}"
         if self._alike(values):
             return "it is given up: not one of them was played to another end than by the parent"
         left = self._left(values)
@@ -133,10 +134,10 @@ class Sequential:
         if not left:
             return f"{between}, and no seeds are left"
         needed = betting.needed(betting.log_wealth(values, -self.margin), left, alpha) - self.margin
-        wanted = f"would have to average {_points(needed)}" if needed <= 1 else "could not do it"
+        wanted = f"would have to average {points(needed)}" if needed <= 1 else "could not do it"
         return (
             f"it is given up: to bring the lower bound above {least}, the other {left} {wanted}, "
-            f"and the upper bound of the gain is {_points(upper)}"
+            f"and the upper bound of the gain is {points(upper)}"
         )
 
 
@@ -145,7 +146,3 @@ def _checked(differences: Sequence[float]) -> NDArray[np.float64]:
     if not values.size or not np.all(np.abs(values) <= 1 + TIE):
         raise ValueError(f"a gate judges at least one difference, each in [-1, 1], not {list(differences)}")
     return np.clip(values, -1, 1)  # means of progressions may miss the end by a rounding
-
-
-def _points(gain: float) -> str:
-    return f"{100 * gain:+.1f} points"
