@@ -9,6 +9,7 @@ from typing import Any
 from automem.models.protocol import ContextTooLong, Message, Model, Reply
 from automem.prompts import LARGEST_PROMPT, Prompts, PromptTooLong, TemplateProblem, plain
 from automem.records import Phase, Prompt, Turn, reply_text, shown_results
+from automem.storable import storable
 
 
 class Conversation:
@@ -114,9 +115,6 @@ class Conversation:
 
 
 def _storable(reply: Reply) -> Reply:
-    """The reply with half surrogate pairs replaced: they cannot be stored as UTF-8."""
-    try:
-        reply.text.encode("utf-8")
-    except UnicodeEncodeError:
-        return replace(reply, text=reply.text.encode("utf-8", "replace").decode("utf-8"))
-    return reply
+    """The reply in characters that can be written down; nearly every one is already."""
+    text = storable(reply.text)
+    return reply if text == reply.text else replace(reply, text=text)

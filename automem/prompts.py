@@ -21,6 +21,7 @@ from typing import Any
 
 from automem.blocks import memory_listing
 from automem.hooks import Step
+from automem.storable import storable
 from automem.templates import LARGEST_PROMPT, PromptTooLong, TemplateProblem, Templates
 from automem.templates.meter import WORK
 
@@ -100,7 +101,7 @@ def plain(name: str, values: Mapping[str, Any]) -> str:
     else:
         head = f"# {values['phase']}\n{_TODO[values['phase']]} {_FINISH[values['phase']]}"
         text = f"{values['observation']}\n\n{head}\n\nFiles now:\n{_listing(values['memory'])}"
-    return text.encode("utf-8", "replace").decode("utf-8")
+    return storable(text)
 
 
 _TODO = {

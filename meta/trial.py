@@ -18,6 +18,7 @@ from automem.check.folder import contents
 from automem.episode import write_json
 from automem.errors import UserError
 from automem.scaffold import Scaffold, ScaffoldError
+from automem.storable import storable
 from automem.trace import RunTrace
 from meta import audit, candidate, lean, storage
 from meta.arena import Arena, CandidateFailed, Played
@@ -119,7 +120,7 @@ class Trial:
             ended = replace(blank, why=f"{type(defect).__name__}: {defect} (traceback.txt in its folder says where)")
         finally:
             twins.tell(number, "")
-        ended = _storable(ended)
+        ended = _written(ended)
         self._loop.keep(ended)
         self._watcher.ended(ended)
         return ended
@@ -312,19 +313,15 @@ def lines(report: Report) -> tuple[str, ...]:
     )
 
 
-def _storable(attempt: Attempt) -> Attempt:
+def _written(attempt: Attempt) -> Attempt:
     """The attempt in characters that UTF-8 has: models and file names bring others."""
     return replace(
         attempt,
-        description=_utf8(attempt.description),
-        analysis=_utf8(attempt.analysis),
-        why=_utf8(attempt.why),
-        findings=tuple(_utf8(line) for line in attempt.findings),
+        description=storable(attempt.description),
+        analysis=storable(attempt.analysis),
+        why=storable(attempt.why),
+        findings=tuple(storable(line) for line in attempt.findings),
     )
-
-
-def _utf8(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _start(parent: Scaffold, before: Attempt | None) -> Scaffold:
@@ -346,10 +343,10 @@ def _budget(loop: LoopFolder) -> Budget:
 
 def _kept(revision: Revision, identity: str, failed: str, nothing_left: bool) -> dict:
     return {
-        "description": _utf8(revision.description),
-        "analysis": _utf8(revision.analysis),
+        "description": storable(revision.description),
+        "analysis": storable(revision.analysis),
         "spent": asdict(revision.spent),
         "identity": identity,
-        "failed": _utf8(failed),
+        "failed": storable(failed),
         "nothing_left": nothing_left,
     }

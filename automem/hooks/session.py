@@ -24,6 +24,7 @@ from automem.ops import OPERATIONS
 from automem.records import HookEvent, StepRecord
 from automem.sandbox import CallFailed, Process, Sandbox
 from automem.schema import HooksSection, OwnOperation
+from automem.storable import storable
 from automem.vocabulary import Op, one_line
 
 NO_CALL = -1
@@ -329,7 +330,7 @@ class HookSession:
     def _cut(self, text: str) -> str:
         """The text, storable and not longer than the scaffold allows."""
         most = self._section.text_chars
-        text = clean(text.encode("utf-8", "replace").decode("utf-8"))
+        text = clean(storable(text))
         return text if len(text) <= most else f"{text[:most]}\n[{len(text) - most} more characters are not shown]"
 
 

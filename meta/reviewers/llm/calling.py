@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from automem.errors import UserError
 from automem.models.protocol import ToolCall
+from automem.storable import storable
 from automem.vocabulary import one_line
 from meta.reviewers.llm.room import Room
 from meta.reviewers.llm.tool import PAGE, Arguments, Tool
@@ -119,8 +120,3 @@ def _bounded(text: str) -> str:
     """What was not paged, cut where nobody would read on."""
     most = 2 * PAGE
     return text if len(text) <= most else f"{text[:most]}\n(cut: {len(text) - most} more characters)"
-
-
-def storable(text: str) -> str:
-    """The text without what UTF-8 cannot hold: half characters that JSON can smuggle in."""
-    return text.encode("utf-8", "replace").decode("utf-8")

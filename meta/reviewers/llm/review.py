@@ -10,12 +10,13 @@ from typing import Any
 
 from automem.check.folder import contents
 from automem.models.protocol import ChatModel, ContextTooLong, ModelError, ToolCall, ToolsRefused
+from automem.storable import storable
 from automem.vocabulary import one_line
 from meta import storage
 from meta.evidence import Evidence
 from meta.reviewer import Desk, ReviewerUnavailable, ReviewFailed, Revision
 from meta.reviewers.llm import prompting, text_calls
-from meta.reviewers.llm.calling import Answered, answer, storable
+from meta.reviewers.llm.calling import Answered, answer
 from meta.reviewers.llm.conversation import Conversation, Exchange
 from meta.reviewers.llm.meter import LAST, NEAR, Meter
 from meta.reviewers.llm.options import LlmOptions
