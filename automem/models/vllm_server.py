@@ -22,7 +22,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -40,17 +40,34 @@ a minute, and a large model on GPUs loads for long. One that ends is noticed at 
 BUSY_SECONDS = 10.0
 """How long a server that was up before is waited for: it may be busy."""
 
+STEP_TOKENS = 512
+"""Tokens of one step of a server on a CPU that takes adapters. They are loaded between two steps, and a step
+of the 2,048 tokens that vLLM would choose lasts longer than a load may: over 3 s on two cores."""
+
 _STOPPED = "starting vLLM for {} was stopped"
 _PORT_TAKEN = "address already in use"
 
 
 @dataclass(frozen=True, slots=True)
 class LoraSlots:
-    """Room for adapters. Cost follows these, not the adapters: keep them as small as the adapters need."""
+    """Room for adapters. Cost follows these, not the adapters: keep them as small as the adapters need.
+
+    Attributes:
+        max_loras: adapters that requests of one step may use. Any number can be loaded: what is asked for again
+            is read again from its folder, and requests for one too many wait.
+        max_rank: of an adapter; vLLM takes 1, 8, 16, 32, 64, 128, 256, 320 and 512 only.
+        targets: names of the modules that may be adapted, as adapters name them; vLLM knows by itself which of them
+            it computes together. Empty for all that it can adapt.
+    """
 
     max_loras: int = 2
     max_rank: int = 8
-    targets: tuple[str, ...] = ("qkv_proj", "o_proj")
+    targets: tuple[str, ...] = ("q_proj", "k_proj", "v_proj", "o_proj")
+
+    def hold(self, other: LoraSlots) -> bool:
+        """Whether everything that fits into `other` fits in here."""
+        targets = not self.targets or (bool(other.targets) and set(other.targets) <= set(self.targets))
+        return targets and other.max_loras <= self.max_loras and other.max_rank <= self.max_rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +103,10 @@ class ServerConfig:
         """A short name of this configuration, of the vLLM that would serve it and of the cores it may use."""
         facts = [asdict(self), vllm_version(), _cores()]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+
+    def folder(self) -> Path:
+        """Where its log and its state are; it may not exist yet."""
+        return cache_dir() / "servers" / f"{self.served_name.replace('/', '_')}-{self.key()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +174,7 @@ def attach(
     command: tuple[str, ...] = (),
     linger_seconds: float | None = None,
     stop: threading.Event | None = None,
+    port: int | None = None,
 ) -> Attached:
     """Hold a running server of this configuration; starts it when there is none. Blocks until it answers.
 
@@ -162,6 +184,7 @@ def attach(
         linger_seconds: how long the server stays after its last user;
             default ``$AUTOMEM_VLLM_LINGER``, else 0.
         stop: once set, waiting ends within a second, and so does a server that was just started.
+        port: where a server that has to be started listens; default any free port. One that is up keeps its own.
 
     Raises:
         ModelUnavailable: vLLM is not installed, or did not come up (the message ends with its
@@ -173,14 +196,35 @@ def attach(
             " or reach a server of your own with --model hosted_vllm/NAME --api-base URL."
         )
     linger = float(os.environ.get("AUTOMEM_VLLM_LINGER") or 0) if linger_seconds is None else linger_seconds
-    folder = cache_dir() / "servers" / f"{config.served_name.replace('/', '_')}-{config.key()}"
+    folder = config.folder()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     stop = stop or threading.Event()
     try:
         with exclusive(folder / keepalive.LOCK, stop):
-            return _running(folder, stop) or _start(config, folder, command, linger, stop)
+            return _running(folder, stop) or _start(config, folder, command, linger, stop, port)
     except Stopped:
         raise ModelUnavailable(_STOPPED.format(config.served_name)) from None
+
+
+def covering(config: ServerConfig) -> ServerConfig:
+    """What a running server serves that can do all that `config` asks for; `config` itself when there is none.
+
+    Such a server differs only in that it has more room for adapters. Attach to what this returns, and nobody
+    starts a second copy of a model for a smaller adapter.
+    """
+    if config.lora is None or _held(config.folder()):
+        return config
+    for state_file in sorted(config.folder().parent.glob(f"*/{keepalive.STATE}")):
+        try:
+            fields = json.loads(state_file.read_text())["config"]
+            lora = LoraSlots(**fields["lora"] | {"targets": tuple(fields["lora"]["targets"])})
+            found = ServerConfig(**fields | {"lora": lora, "extra": tuple(fields["extra"])})
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # ends just now, has no room for adapters, or is of another version of ours
+        same = replace(found, lora=config.lora) == config and found.folder() == state_file.parent
+        if same and lora.hold(config.lora) and _held(state_file.parent):
+            return found
+    return config
 
 
 def vllm_variant() -> str | None:
@@ -234,9 +278,12 @@ def flags(config: ServerConfig, variant: str) -> list[str]:
         chosen.append("--enforce-eager")
     if variant == "gpu":
         chosen += ["--gpu-memory-utilization", str(config.gpu_memory_utilization)]
+    if config.lora and variant == "cpu":
+        chosen += ["--max-num-batched-tokens", str(max(STEP_TOKENS, config.max_num_seqs))]
     if config.lora:
         chosen += ["--enable-lora", "--max-loras", str(config.lora.max_loras)]
-        chosen += ["--max-lora-rank", str(config.lora.max_rank), "--lora-target-modules", *config.lora.targets]
+        chosen += ["--max-lora-rank", str(config.lora.max_rank)]
+        chosen += ["--lora-target-modules", *config.lora.targets] if config.lora.targets else []
     return [*chosen, *config.extra]
 
 
@@ -281,6 +328,15 @@ def _cores() -> str:
     return ",".join(map(str, allowed if len(allowed) <= 3 else allowed[:-1]))
 
 
+def _held(folder: Path) -> bool:
+    """Whether a server of this folder runs or is being started."""
+    try:
+        os.close(os.open(folder / keepalive.PIPE, os.O_WRONLY | os.O_NONBLOCK))
+    except OSError:
+        return False
+    return True
+
+
 def _running(folder: Path, stop: threading.Event) -> Attached | None:
     """A hold on the server of this folder, None when there is none. Call with the lock held."""
     try:
@@ -297,11 +353,16 @@ def _running(folder: Path, stop: threading.Event) -> Attached | None:
 
 
 def _start(
-    config: ServerConfig, folder: Path, command: tuple[str, ...], linger: float, stop: threading.Event
+    config: ServerConfig,
+    folder: Path,
+    command: tuple[str, ...],
+    linger: float,
+    stop: threading.Event,
+    port: int | None = None,
 ) -> Attached:
     """Start the server and wait until it answers. Call with the lock held."""
     for attempt in (1, 2, 3):
-        server = _launch(config, folder, command, linger)
+        server = _launch(config, folder, command, linger, port)
         try:
             if _wait_until_up(server, time.time() + START_SECONDS[vllm_variant() or "cpu"], stop):
                 return server
@@ -314,15 +375,17 @@ def _start(
             raise ModelUnavailable(_STOPPED.format(config.served_name))
         tail = _tail(server.log)
         # A free port was chosen, but somebody else may have taken it before the server did.
-        if slow or attempt == 3 or _PORT_TAKEN not in tail.lower():
+        if slow or attempt == 3 or port or _PORT_TAKEN not in tail.lower():
             break
     happened = "did not answer in time" if slow else "ended while starting"
     raise ModelUnavailable(f"vLLM for {config.served_name} {happened}. Its log, {server.log}, ends:\n{tail}")
 
 
-def _launch(config: ServerConfig, folder: Path, command: tuple[str, ...], linger: float) -> Attached:
+def _launch(
+    config: ServerConfig, folder: Path, command: tuple[str, ...], linger: float, port: int | None = None
+) -> Attached:
     variant = vllm_variant() or "cpu"
-    port = _free_port()
+    port = port or _free_port()
     program = command or (sys.executable, "-m", "vllm.entrypoints.openai.api_server")
     arguments = [*program, "--host", HOST, "--port", str(port), *flags(config, variant)]
     # A new pipe each time: whoever still holds the old one must not keep this server alive.
@@ -350,6 +413,7 @@ def _launch(config: ServerConfig, folder: Path, command: tuple[str, ...], linger
         "port": port,
         "model": config.model,
         "served_name": config.served_name,
+        "config": asdict(config),
         "command": arguments,
         "started": time.time(),
         "deadline": time.time() + START_SECONDS[variant],
