@@ -28,10 +28,12 @@ class Tokenised:
     Attributes:
         prompt: token ids up to the opening of the reply.
         target: token ids of the reply and of the end of its turn; at least two.
+        system: the text of its first message, which many examples have in common.
     """
 
     prompt: tuple[int, ...]
     target: tuple[int, ...]
+    system: str = ""
 
     def __len__(self) -> int:
         """Tokens in all."""
@@ -112,7 +114,7 @@ class Tokens:
                 " that ends the turn, so it could not be learned. Take another base model"
             )
         prompt = self._encoded(opened)
-        return Tokenised(prompt, target)
+        return Tokenised(prompt, target, example.prompt[0]["content"])
 
     def select(self, examples: Iterable[Example], cutoff: int) -> Selection:
         """Token ids of the examples that can be learned and have at most `cutoff` tokens.
