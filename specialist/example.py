@@ -205,6 +205,12 @@ def identity_of(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def content(example: Example) -> bytes:
+    """What a trainer sees of an example, the same for the same conversation wherever it was written."""
+    conversation = [(message["role"], message["content"]) for message in example.prompt]
+    return orjson.dumps([conversation, example.target])
+
+
 def _write_examples(folder: Path, files: Mapping[str, Iterable[Example]]) -> tuple[dict[str, int], int]:
     """Examples by file, and the most consulting turns."""
     counts, consulting = dict.fromkeys(files, 0), 0
