@@ -5,6 +5,9 @@
                 -> PLAN: model <-> memory (read only), at most plan_turns -> action
                 -> hooks.check_action -> the game
 
+With a memory specialist, LOG and the consulting part of PLAN are its; the model is then handed what was found
+and commits the action.
+
 LOG at step t records the outcome of the action of step t-1, because only the observation of
 step t has shown it; PLAN at step t chooses the action of step t. The agent knows nothing of how
 many episodes run or where the game lives: it gets an observation and returns a decision.
@@ -15,7 +18,7 @@ from __future__ import annotations
 import difflib
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from automem import blocks, ops
@@ -48,6 +51,19 @@ class Listener(Protocol):
     def turn(self, phase: Phase, turn: Turn) -> None:
         """A model has answered, and its operations have been run."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Specialist:
+    """A second model that does all memory work of an episode.
+
+    Attributes:
+        model: answers in LOG, and in PLAN until memory was consulted.
+        consult_turns: replies of a PLAN phase in which it may read, 1 or more; the scaffold's limit holds, too.
+    """
+
+    model: Model
+    consult_turns: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +103,10 @@ class Agent:
         rules: Rules,
         listener: Listener | None = None,
         hooks: Hooks | None = None,
+        specialist: Specialist | None = None,
     ) -> None:
         self.model = model
+        self.specialist = specialist
         self.scaffold = scaffold
         self.memory = memory
         self.rules = rules
@@ -161,24 +179,39 @@ class Agent:
     async def _plan(self, observation: str) -> tuple[tuple[Turn, ...], str | None, str | None, int]:
         """Choose an action: turns, the action or None, how it was last written, how many were not the game's."""
         talk = self._converse("plan", observation, self.limits.plan_turns)
+        if self.specialist is not None:
+            await self._consult(talk, self.specialist)
         action = raw = None
         doubted: dict[str, tuple[str | None, str]] = {}
         invalid = 0
         while action is None and (reply := await talk.reply()) is not None:
             parsed = ops.parse(reply.text, "plan", self.enabled)
-            problem = None
+            problems = []
+            if self.specialist is not None and parsed.ops:
+                parsed = replace(parsed, ops=())
+                problems.append("memory has been consulted already: its operations were not run; commit with ACTION")
             if parsed.action is not None:
                 raw = parsed.action
-                last = len(talk.turns) + 1 == self.limits.plan_turns
-                action, problem = await self._checked(observation, raw, doubted, last)
+                action, problem = await self._checked(observation, raw, doubted, talk.is_last)
                 invalid += action is None and self._action(raw) is None
-            await self._carry_out(talk, reply, parsed, () if problem is None else (problem,))
+                problems += [] if problem is None else [problem]
+            await self._carry_out(talk, reply, parsed, tuple(problems))
         self._warnings += talk.warnings
         if action is None:
             # What a hook doubted is played when the model could not be told, or said nothing else.
             kept = [pair for pair in doubted.values() if pair[0] is not None]
             action, raw = kept[-1] if kept else (None, raw)
         return tuple(talk.turns), action, raw, invalid
+
+    async def _consult(self, talk: Conversation, specialist: Specialist) -> None:
+        """The specialist reads until it has what it wants, or has had its turns; then the model is to act."""
+        most = min(specialist.consult_turns, self.limits.plan_turns)
+        while len(talk.turns) < most and (reply := await talk.reply()) is not None:
+            parsed = ops.parse(reply.text, "plan", self.enabled)
+            await self._carry_out(talk, reply, parsed)
+            if parsed.action is not None or not parsed.ops:
+                break
+        talk.hand_over(self._acting())
 
     async def _checked(
         self, observation: str, written: str, doubted: dict[str, tuple[str | None, str]], last: bool
@@ -207,10 +240,17 @@ class Agent:
         return Conversation(self._answering(phase), self.scaffold.prompts, phase, self.system, values, most)
 
     def _answering(self, phase: Phase) -> Model:
-        """Who is asked in this phase."""
+        """Who is asked in this phase, and in PLAN with a specialist until memory was consulted."""
+        if self._past is not None:
+            turns = self._past.log if phase == "log" else self._past.plan
+            return RecordedModel([turn for turn in turns if turn.specialist == (self.specialist is not None)])
+        return self.model if self.specialist is None else self.specialist.model
+
+    def _acting(self) -> Model:
+        """Who is handed what a specialist found."""
         if self._past is None:
             return self.model
-        return RecordedModel(self._past.log if phase == "log" else self._past.plan)
+        return RecordedModel([turn for turn in self._past.plan if not turn.specialist])
 
     async def _carry_out(
         self, talk: Conversation, reply: Reply, parsed: ops.Parsed, problems: tuple[str, ...] = ()
@@ -218,12 +258,13 @@ class Agent:
         """Run the operations of a reply, in the order in which they were written, and keep the turn."""
         most = self.limits.reply_ops
         executed = [done for op in parsed.ops[:most] for done in await self._run(op, talk.phase)]
+        by_specialist = self.specialist is not None and not talk.handed_over
         if len(parsed.ops) > most:
             problems = (
                 *problems,
                 f"only the first {most} operations of a reply are run; {len(parsed.ops)} were written",
             )
-        elif not (parsed.ops or parsed.errors or parsed.done or parsed.action is not None):
+        elif not (parsed.ops or parsed.errors or parsed.done or parsed.action is not None or problems):
             problems = (*problems, f"no operation was found in this reply; {talk.phase.upper()} goes on")
         turn = Turn(
             model=reply.model,
@@ -236,6 +277,8 @@ class Agent:
             cached_tokens=reply.cached_tokens,
             cost=reply.cost,
             seconds=reply.seconds,
+            specialist=by_specialist,
+            handed=parsed.action_span[0] if by_specialist and parsed.action_span is not None else None,
         )
         talk.turns.append(turn)
         if self.listener is not None and self._past is None:

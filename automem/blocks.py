@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 OBSERVATION_START = "=== STEP {step} | last action: {action} ==="
 OBSERVATION_END = "=== END OF OBSERVATION ==="
 NO_ACTION = "none"
+CONSULTED = "=== MEMORY HAS BEEN CONSULTED ==="
+"""Where a memory specialist is done and the base model is to act."""
 CHANGES: Mapping[str, str] = {
     "log": "write no line that says what the newest one says, but for its step; steps without a line changed nothing",
     "note": "write it when it would say something else, but for step numbers; until then it holds",
@@ -76,3 +78,8 @@ def results(executed: Sequence[tuple[str, str]]) -> str:
     """
     answers = "\n".join(f"--- {i}. {label} ---\n{text}" for i, (label, text) in enumerate(executed, 1))
     return f"{answers}\n--- end of results ---" if answers else ""
+
+
+def handed_over(results: str, told: str) -> str:
+    """What the base model is told after a specialist has consulted memory: what was found, and the scaffold's words."""
+    return "\n".join(filter(None, [results, CONSULTED, told]))

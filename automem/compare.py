@@ -203,6 +203,10 @@ def _warnings(a: Run, b: Run, by_task: Mapping[str, Sequence[Pair]], unpaired: s
     mine, theirs = (run.config.model.model_copy(update={"api_base": ""}) for run in (a, b))
     if mine != theirs:
         found.append(f"other models: {_short(mine)} and {_short(theirs)}")
+    specialists = [run.config.specialist and run.config.specialist.decisive for run in (a, b)]
+    if specialists[0] != specialists[1]:
+        shown = ["none" if one is None else _short(one.model) for one in specialists]
+        found.append(f"other memory specialists: {shown[0]} and {shown[1]}")
     for task, pairs in by_task.items():
         for limits in sorted({(x.steps_limit, y.steps_limit) for x, y in pairs if x.steps_limit != y.steps_limit}):
             found.append(f"{task}: other step limits, {limits[0]} and {limits[1]}")

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from automem import blocks
 from automem.models.protocol import ContextTooLong, Message, Model, Reply
 from automem.prompts import LARGEST_PROMPT, Prompts, PromptTooLong, TemplateProblem, plain
-from automem.records import Phase, Prompt, Turn, reply_text, shown_results
+from automem.records import Phase, Prompt, Turn, shown_results
 from automem.storable import storable
 
 
@@ -20,6 +21,7 @@ class Conversation:
     Attributes:
         phase: "log" or "plan".
         turns: what has been said and done so far.
+        handed_over: another model goes on than the one that began.
         warnings: what a person should know: templates that failed, each once, and why the phase ended before its
             last turn without the model's doing.
     """
@@ -44,6 +46,7 @@ class Conversation:
         self.phase: Phase = phase
         self._values = values
         self._most = most
+        self.handed_over = False
         user = self._rendered(f"{phase}.j2", values)
         self._messages: list[Message] = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         self._prompt = Prompt.around(user, "observation", values["observation"])
@@ -52,6 +55,17 @@ class Conversation:
     def prompt(self) -> Prompt:
         """The user message that the last reply answered."""
         return self._prompt
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the next turn is the last one that the phase allows."""
+        return len(self.turns) + 1 == self._most
+
+    def hand_over(self, model: Model) -> None:
+        """Go on with another model: it is told what was consulted, and has one reply at least."""
+        self._model = model
+        self.handed_over = True
+        self._most = max(self._most, len(self.turns) + 1)
 
     async def reply(self) -> Reply | None:
         """The model's next reply, or None when the phase has had its turns or the context is full.
@@ -93,14 +107,16 @@ class Conversation:
     def _answer(self, turn: Turn) -> None:
         """Go on with the last reply and what its operations answered."""
         results = shown_results(turn.ops)
-        left = self._most - len(self.turns)
-        text = self._rendered(
-            "results.j2", {**self._values, "results": results, "errors": turn.errors, "turns_left": left}
-        )
+        name = "handoff.j2" if self.handed_over and turn.specialist else "results.j2"
+        if name == "handoff.j2":
+            text = blocks.handed_over(results, self._rendered(name, self._values))
+        else:
+            left = self._most - len(self.turns)
+            text = self._rendered(name, {**self._values, "results": results, "errors": turn.errors, "turns_left": left})
         if len(text) > LARGEST_PROMPT:
-            raise PromptTooLong(f"results.j2: more than {LARGEST_PROMPT} characters")
+            raise PromptTooLong(f"{name}: more than {LARGEST_PROMPT} characters")
         self._prompt = Prompt.around(text, "results", results)
-        self._messages.append({"role": "assistant", "content": reply_text(turn.text)})
+        self._messages.append({"role": "assistant", "content": turn.passed_on})
         self._messages.append({"role": "user", "content": text})
 
     def _rendered(self, name: str, values: Mapping[str, Any]) -> str:

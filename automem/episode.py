@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import orjson
 
 from automem import trace
-from automem.agent import Agent, Decision, Listener
+from automem.agent import Agent, Decision, Listener, Specialist
 from automem.errors import UserError
 from automem.game_pool import GamePool, RemoteGame
 from automem.hooks.session import Hooks, HookSession, NoHooks
@@ -67,6 +67,7 @@ class EpisodeResult:
         scaffold: SHA-256 identity of the scaffold that was loaded and played.
         model: the task model.
         counts: behaviour.
+        specialist: the memory specialist that did the memory work, if one did.
         final_observation: the text after the last action.
     """
 
@@ -85,6 +86,7 @@ class EpisodeResult:
     model: str
     counts: Counts
     final_observation: str
+    specialist: str = ""
 
 
 class EpisodeError(UserError):
@@ -118,6 +120,7 @@ async def play(
     pool: GamePool,
     listener: EpisodeListener | None = None,
     sandbox: Sandbox | None = None,
+    specialist: Specialist | None = None,
 ) -> EpisodeResult:
     """Play an episode to its end, going on from what its folder already holds.
 
@@ -126,7 +129,7 @@ async def play(
     """
     finished = load_result(job.folder)
     if finished is not None:
-        _check_belongs(job, scaffold, model, finished)
+        _check_belongs(job, scaffold, model, specialist, finished)
         return finished
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
@@ -140,7 +143,7 @@ async def play(
         files = [file.spec() for file in scaffold.schema.files]
         memory = Memory(None, files, scaffold.schema.limits.for_memory(), initial=scaffold.initial)
         hooks = _hooks(job, scaffold, sandbox)
-        agent = Agent(model, scaffold, memory, game, listener, hooks)
+        agent = Agent(model, scaffold, memory, game, listener, hooks, specialist)
         writer = None
         try:
             for record in records:
@@ -160,7 +163,7 @@ async def play(
                 writer.close()
             memory.close()
             await hooks.close()
-    result = _result(job, scaffold, model, state, tally)
+    result = _result(job, scaffold, model, specialist, state, tally)
     write_json(job.folder / RESULT, {**asdict(result), "counts": result.counts.as_dict()})
     return result
 
@@ -183,7 +186,9 @@ async def _step(agent: Agent, game: RemoteGame, state: _Now) -> StepRecord:
     return _record(step, seen, decision, transition, agent.system if step == 0 else None)
 
 
-def _result(job: EpisodeJob, scaffold: Scaffold, model: Model, state: _Now, tally: Tally) -> EpisodeResult:
+def _result(
+    job: EpisodeJob, scaffold: Scaffold, model: Model, specialist: Specialist | None, state: _Now, tally: Tally
+) -> EpisodeResult:
     return EpisodeResult(
         task=job.task,
         seed=job.seed,
@@ -200,17 +205,22 @@ def _result(job: EpisodeJob, scaffold: Scaffold, model: Model, state: _Now, tall
         model=model.name,
         counts=tally.behaviour.counts,
         final_observation=state.observation.text,
+        specialist="" if specialist is None else specialist.model.name,
     )
 
 
-def _check_belongs(job: EpisodeJob, scaffold: Scaffold, model: Model, result: EpisodeResult) -> None:
+def _check_belongs(
+    job: EpisodeJob, scaffold: Scaffold, model: Model, specialist: Specialist | None, result: EpisodeResult
+) -> None:
     """A result that was copied here from another run must not be counted as this episode's."""
-    found = (result.task, result.seed, result.steps_limit, result.scaffold, result.model)
-    expected = (job.task, job.seed, job.steps, scaffold.identity, model.name)
+    other = "" if specialist is None else specialist.model.name
+    found = (result.task, result.seed, result.steps_limit, result.scaffold, result.model, result.specialist)
+    expected = (job.task, job.seed, job.steps, scaffold.identity, model.name, other)
     if found != expected:
         raise EpisodeError(
             f"{job.folder / RESULT}: is the result of another episode ({found[0]}, seed {found[1]}, at most {found[2]} "
-            f"steps, scaffold {found[3][:12]}, model {found[4]}); remove it and resume the run"
+            f"steps, scaffold {found[3][:12]}, model {' with '.join(filter(None, found[4:]))}); remove it and resume "
+            "the run"
         )
 
 

@@ -13,11 +13,12 @@ from typing import Any, Protocol, Self
 
 import games
 from automem import lineage, runs, scaffold
+from automem.agent import Specialist
 from automem.episode import EpisodeJob, EpisodeListener, write_json
 from automem.errors import UserError
 from automem.executor import LocalExecutor, Outcome
 from automem.models.protocol import Model, Sampling
-from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfig
+from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run, RunConfig
 from automem.sandbox import SandboxConfig, choose_mode
 from automem.scaffold import Scaffold
 from automem.summary import summarise
@@ -41,6 +42,7 @@ class Request:
         name: the run's name, or None for a new one.
         resume: go on with the run of this name.
         sandbox: limits of scaffold code.
+        specialist: does the memory work, if given.
     """
 
     target: str
@@ -52,6 +54,7 @@ class Request:
     name: str | None = None
     resume: bool = False
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+    specialist: PlayedSpecialist | None = None
 
 
 class Watcher(EpisodeListener, Protocol):
@@ -105,6 +108,7 @@ def plan(request: Request) -> Plan:
         tasks=tasks,
         versions=runs.versions(),
         sandbox=request.sandbox,
+        specialist=request.specialist,
     )
     planned = Plan(config, chosen)
     if any(s.hooks is not None for s in chosen.values()) and choose_mode(request.sandbox) == "unsafe":
@@ -143,7 +147,13 @@ def _resumable(planned: Plan) -> Run:
 
 
 async def evaluate(
-    run: Run, model: Model, watcher: Watcher, workers: int, processes: int, unsafe_hooks: bool = False
+    run: Run,
+    model: Model,
+    watcher: Watcher,
+    workers: int,
+    processes: int,
+    unsafe_hooks: bool = False,
+    specialist: Specialist | None = None,
 ) -> dict[str, Any]:
     """Play every episode of the run that is not finished yet and write its summary.
 
@@ -154,13 +164,14 @@ async def evaluate(
         workers: episodes at once.
         processes: game processes.
         unsafe_hooks: run scaffold code even where nothing can contain it.
+        specialist: does the memory work, if given; ready to answer.
 
     Returns: the summary, as written.
     """
     load: Callable[[Path], Scaffold] = cache(lambda folder: scaffold.load(str(folder)))
     jobs = run.jobs()
     sandbox = run.config.sandbox.model_copy(update={"unsafe": unsafe_hooks})
-    executor = LocalExecutor(model, load, workers, processes, watcher, sandbox)
+    executor = LocalExecutor(model, load, workers, processes, watcher, sandbox, specialist)
     outcomes = []
     with run.exclusive():
         _same_scaffolds(run, load)
@@ -169,23 +180,28 @@ async def evaluate(
             async for outcome in ended:
                 outcomes.append(outcome)
                 watcher.ended(outcome)
-        summary = {"run": run.config.name, "model": run.config.model.name, **summarise(outcomes)}
+        summary = {"run": run.config.name, "model": run.config.players, **summarise(outcomes)}
         write_json(run.folder / runs.SUMMARY, summary)
     return summary
 
 
-async def run(planned: Plan, resume: bool, model: Model, watcher: Watcher, workers: int) -> tuple[Run, dict[str, Any]]:
-    """Reach the model, create or reopen the run, play it. Nothing is written when the model cannot be reached."""
+async def run(
+    planned: Plan, resume: bool, model: Model, watcher: Watcher, workers: int, specialist: Specialist | None = None
+) -> tuple[Run, dict[str, Any]]:
+    """Reach the models, create or reopen the run, play it. Nothing is written when one of them cannot be reached."""
+    models = [model] if specialist is None else [model, specialist.model]
     try:
         with watcher:
-            watcher.reaching(model.name)
-            await model.ready()
+            for one in models:
+                watcher.reaching(one.name)
+                await one.ready()
             opened = open_run(planned, resume)
             processes = min(workers, os.cpu_count() or 1)
             unsafe = planned.config.sandbox.unsafe
-            return opened, await evaluate(opened, model, watcher, workers, processes, unsafe)
+            return opened, await evaluate(opened, model, watcher, workers, processes, unsafe, specialist)
     finally:
-        await model.close()
+        for one in models:
+            await one.close()
 
 
 def make_model(chosen: PlayedModel, processes: int) -> Model:

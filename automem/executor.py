@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from automem import episode
+from automem.agent import Specialist
 from automem.episode import EpisodeError, EpisodeJob, EpisodeListener, EpisodeResult
 from automem.game_pool import GameFailed, GamePool
 from automem.models.protocol import ContextTooLong, Model, ModelError
@@ -65,6 +66,7 @@ class LocalExecutor:
         processes: int,
         listener: EpisodeListener | None = None,
         sandbox: SandboxConfig | None = None,
+        specialist: Specialist | None = None,
     ) -> None:
         """
         Args:
@@ -74,8 +76,10 @@ class LocalExecutor:
             processes: game processes.
             listener: watches all episodes.
             sandbox: limits of scaffold code; nothing is started for scaffolds without any.
+            specialist: does the memory work of all episodes; None leaves it to the model.
         """
         self._model = model
+        self._specialist = specialist
         self._load = load
         self._concurrency = concurrency
         self._processes = processes
@@ -124,7 +128,9 @@ class LocalExecutor:
 
     async def _play(self, job: EpisodeJob, pool: GamePool) -> Outcome:
         try:
-            result = await episode.play(job, self._load(job.scaffold), self._model, pool, self._listener, self._sandbox)
+            result = await episode.play(
+                job, self._load(job.scaffold), self._model, pool, self._listener, self._sandbox, self._specialist
+            )
         except (ModelError, GameFailed, TemplateProblem, EpisodeError) as error:
             return Outcome(job, None, str(error), _fault(error))
         return Outcome(job, result, None)

@@ -159,11 +159,11 @@ def _score(run: Run, version: Version) -> Score:
     measured, by_seed, problem = _measured(run, version.game)
     return Score(
         run=config.name,
-        model=model.name if model.temperature == 0 else f"{model.name} at temperature {model.temperature:g}",
+        model=config.players if model.temperature == 0 else f"{config.players} at temperature {model.temperature:g}",
         scripted=model.name == "scripted",
         target=config.target,
         setting=(
-            model.name,
+            config.players,
             model.temperature,
             model.max_tokens,
             tuple(sorted((t.task, t.steps, tuple(sorted(t.facts.items()))) for t in tasks)),

@@ -27,6 +27,9 @@ METRICS = {
         "duplicate writes", "writes that told a file the same again, exactly or but for step numbers and white space"
     ),
     "empty_search_share": Metric("empty searches", "searches that found no line"),
+    "valid_turn_share": Metric(
+        "valid memory turns", "turns of memory work that wrote operations, of which every one was carried out"
+    ),
     "refused_per_step": Metric("refused operations", "operations that the memory folder refused"),
     "refused_writes_per_step": Metric("refused writes", "those of them that would have changed it"),
     "truncated_reads_per_step": Metric("truncated reads", "results longer than the scaffold's limit, cut there"),

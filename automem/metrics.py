@@ -44,6 +44,9 @@ class Counts:
         fallback: steps at which the model committed no action.
         turns: calls of a model; `log_turns` of them in LOG, `plan_turns` in PLAN.
         errors: lines of error that the model was told.
+        memory_turns, valid_memory_turns: turns that were to use memory: those of LOG, and those of PLAN that wrote
+            operations (with a specialist: its turns); those of them that wrote at least one operation, of which every
+            one was carried out. DONE counts as one in LOG.
         writes, duplicate_writes: write operations of the model that were carried out; those that wrote the same
             content into the same file again, exactly or but for step numbers and white space (`Duplicates`).
         added_entries, updated_entries, deleted_entries: entries of memory files that such operations made (APPEND,
@@ -74,6 +77,8 @@ class Counts:
     log_turns: int = 0
     plan_turns: int = 0
     errors: int = 0
+    memory_turns: int = 0
+    valid_memory_turns: int = 0
     writes: int = 0
     duplicate_writes: int = 0
     added_entries: int = 0
@@ -151,8 +156,13 @@ class Behaviour:
         counts.fallback += record.fallback
         counts.log_turns += len(record.log)
         counts.plan_turns += len(record.plan)
-        for turn in (*record.log, *record.plan):
+        for turn in record.log:
             self._add_turn(turn, record.step)
+            self._add_memory_turn(turn, turn.ops or not turn.errors)
+        for turn in record.plan:
+            self._add_turn(turn, record.step)
+        for turn in _consulting(record.plan):
+            self._add_memory_turn(turn, turn.ops)
         for op in record.maintained:
             self._add_operation(op, record.step)
         for event in record.hooks:
@@ -183,6 +193,12 @@ class Behaviour:
         counts.model_seconds += turn.seconds
         for op in turn.ops:
             self._add_operation(op, step)
+
+    def _add_memory_turn(self, turn: Turn, written: object) -> None:
+        """Count a turn that was to use memory; `written` is true when it wrote operations."""
+        self.counts.memory_turns += 1
+        valid = not turn.errors and all(op.ok for op in turn.ops)
+        self.counts.valid_memory_turns += bool(written) and valid
 
     def _add_operation(self, op: Executed, step: int) -> None:
         counts = self.counts
@@ -238,6 +254,12 @@ class Behaviour:
         return known
 
 
+def _consulting(plan: tuple[Turn, ...]) -> list[Turn]:
+    """The turns of PLAN that were to use memory: a specialist's; without one, those that wrote operations."""
+    told = [turn for turn in plan if turn.specialist]
+    return told or [turn for turn in plan if turn.ops or any(not line.startswith("ACTION ") for line in turn.errors)]
+
+
 def _timeless(observation: str) -> str:
     return _CLOCK.sub("", observation) if "T:" in observation else observation
 
@@ -261,6 +283,7 @@ def rates(counts: Counts) -> dict[str, float | None]:
         "fallback_share": share(counts.fallback, counts.steps),
         "duplicate_write_share": share(counts.duplicate_writes, counts.writes),
         "empty_search_share": share(counts.empty_searches, counts.searches),
+        "valid_turn_share": share(counts.valid_memory_turns, counts.memory_turns),
         "refused_per_step": share(counts.refused, counts.steps),
         "refused_writes_per_step": share(counts.refused_writes, counts.steps),
         "truncated_reads_per_step": share(counts.truncated_reads, counts.steps),

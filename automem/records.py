@@ -100,6 +100,9 @@ class Turn:
         prompt_tokens, completion_tokens, cached_tokens: as the server counts them.
         cost: USD, None where the price is not known.
         seconds: latency of the call.
+        specialist: it was the memory specialist that answered.
+        handed: how many characters of `text` the base model was handed, where the specialist went on to an action;
+            None where the conversation goes on with all of it.
     """
 
     model: str
@@ -112,6 +115,14 @@ class Turn:
     cached_tokens: int
     cost: float | None
     seconds: float
+    specialist: bool = False
+    handed: int | None = None
+
+    @property
+    def passed_on(self) -> str:
+        """The reply as the conversation goes on with it: several servers refuse an empty message."""
+        text = self.text if self.handed is None else self.text[: self.handed].rstrip()
+        return text or "(no reply)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +203,7 @@ def messages(record: StepRecord, system: str, phase: Phase, turn: int, last_acti
     content = blocks.observation(record.step, last_action, record.observation)
     built = [{"role": "system", "content": system}, {"role": "user", "content": turns[0].prompt.text(content)}]
     for before, after in pairwise(turns[: turn + 1]):
-        built.append({"role": "assistant", "content": reply_text(before.text)})
+        built.append({"role": "assistant", "content": before.passed_on})
         results = shown_results(before.ops)
         built.append({"role": "user", "content": after.prompt.text(results)})
     return built
@@ -201,8 +212,3 @@ def messages(record: StepRecord, system: str, phase: Phase, turn: int, last_acti
 def shown_results(ops: Iterable[Executed]) -> str:
     """The results block that the model is shown for what it asked for itself."""
     return blocks.results([(op.label, op.result) for op in ops if not op.by])
-
-
-def reply_text(text: str) -> str:
-    """A reply as the conversation goes on with it: several servers refuse an empty message."""
-    return text or "(no reply)"

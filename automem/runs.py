@@ -71,6 +71,27 @@ class PlayedModel(_Strict):
     """0 leaves it to the model's own default."""
 
 
+class PlayedSpecialist(_Strict):
+    """The memory specialist of the run, and how it chooses its words."""
+
+    model: PlayedModel
+    """The name that results report, and its sampling."""
+    adapter: str = ""
+    """Folder of its adapter; empty for a model that needs none."""
+    identity: str = ""
+    """SHA-256 of the adapter."""
+    merged: bool = False
+    """It is served as a merged copy of its base model."""
+    consult_turns: int = 1
+    """Replies of a PLAN phase in which it may read."""
+
+    @property
+    def decisive(self) -> PlayedSpecialist:
+        """Without where it lies and is reached: an adapter may have moved; its identity is what counts."""
+        model = self.model.model_copy(update={"api_base": ""})
+        return self.model_copy(update={"model": model, "adapter": ""})
+
+
 class RunConfig(_Strict):
     """All of ``run.toml``."""
 
@@ -88,6 +109,13 @@ class RunConfig(_Strict):
     """Versions of what decides the outcome."""
     sandbox: SandboxConfig = SandboxConfig()
     """Limits of scaffold code."""
+    specialist: PlayedSpecialist | None = None
+    """Does the memory work; None leaves it to the model."""
+
+    @property
+    def players(self) -> str:
+        """The model, and the specialist beside it where there is one, as people are told."""
+        return self.model.name if self.specialist is None else f"{self.model.name} with {self.specialist.model.name}"
 
     def differences(self, other: RunConfig) -> list[str]:
         """In words, what makes the other plan another experiment than this one."""
@@ -96,6 +124,9 @@ class RunConfig(_Strict):
         model, other_model = (c.model.model_copy(update={"api_base": ""}) for c in (self, other))
         if model != other_model:
             found.append(f"model: {_short(model)} then, {_short(other_model)} now")
+        mine, theirs = (c.specialist and c.specialist.decisive for c in (self, other))
+        if mine != theirs:
+            found.append(f"specialist: {_short(mine)} then, {_short(theirs)} now")
         if self.tasks != other.tasks:
             found.append(f"tasks: {_short(self.tasks)} then, {_short(other.tasks)} now")
         for game in sorted({*self.scaffolds, *other.scaffolds}):
@@ -224,7 +255,7 @@ def create(config: RunConfig, scaffolds: Mapping[str, Scaffold], folder: Path | 
         scratch.mkdir(parents=True)
         for game, scaffold in scaffolds.items():
             scaffold.save(scratch / config.scaffolds[game].folder)
-        (scratch / RUN).write_text(tomli_w.dumps(config.model_dump(mode="json")), encoding="utf-8")
+        (scratch / RUN).write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
         scratch.rename(folder)
     except OSError as error:
         shutil.rmtree(scratch, ignore_errors=True)

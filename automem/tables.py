@@ -74,7 +74,7 @@ def runs(found: Iterable[Run]) -> Table:
             config.name,
             config.created.replace("+00:00", "Z"),
             config.target,
-            config.model.name,
+            config.players,
             ", ".join(played.ref for played in config.scaffolds.values()),
             f"{finished}/{planned}",
             progression,

@@ -77,7 +77,8 @@ def _key(run: Run, game: str) -> tuple[str, ...]:
     model = config.model.model_copy(update={"api_base": ""})
     deciding = sorted((name, version) for name, version in config.versions.items() if name != "python")
     sandbox = config.sandbox.model_copy(update={"unsafe": False})
-    return (config.scaffolds[game].identity, str(model), str(deciding), str(sandbox), replicate)
+    specialist = config.specialist and config.specialist.decisive
+    return (config.scaffolds[game].identity, str(model), str(specialist), str(deciding), str(sandbox), replicate)
 
 
 def _finished(there: Path, job: EpisodeJob, scaffold: str) -> bool:

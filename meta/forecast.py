@@ -183,7 +183,7 @@ def _episodes(config: LoopConfig) -> Seen | None:
     folders: set[Path] = set()
     tasks = {task.task: task.steps for task in config.tasks}
     for run in _runs():
-        if run.config.model.name != config.model.name or len(results) >= MOST_SEEN:
+        if run.config.players != config.model.name or len(results) >= MOST_SEEN:
             continue
         found = [result for result in _results(run) if tasks.get(result.task) == result.steps_limit]
         results += found

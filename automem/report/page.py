@@ -112,7 +112,7 @@ def _run(gathered: Gathered, number: int) -> dict[str, Any]:
         "shape": charts.shape(number),
         "name": config.name,
         "target": config.target,
-        "model": config.model.name,
+        "model": config.players,
         "temperature": config.model.temperature,
         "scripted": config.model.name == "scripted",
         "created": config.created,

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from automem.blocks import NO_ACTION, OBSERVATION_END
+from automem.blocks import CONSULTED, NO_ACTION, OBSERVATION_END
 
 _START = re.compile(r"=== STEP (\d+) \| last action: (.*) ===\n")
 _FILE = re.compile(r"^- (\S+) \[(note|log|map)((?:, [^\]]*)?)\] ?(.*)(?:\n  entry: (.*))?$", re.M)
@@ -20,6 +20,7 @@ _OPERATION = re.compile(r"<\|([A-Z][A-Z_]*)\|>")
 _LISTED = re.compile(r"^- (\S+): (\d+) lines, (\d+) bytes$", re.M)
 _PINNED = re.compile(r"^--- contents of (\S+) ---\n(.*?)\n?--- end of \1 ---$", re.M | re.S)
 _RESULT = r"^--- {}\. (.*) ---\n"
+_RESULTS_END = "--- end of results ---"
 _ACTIONS = re.compile(r"^- ([^\n:]+): ", re.M)
 
 
@@ -63,6 +64,8 @@ class Call:
         pinned: file name -> contents, for files that the prompt shows.
         turns: earlier turns of this phase: the text written, and the results in order.
         replies_left: replies that the phase still allows, this one included; None where nothing says.
+        consulted: what somebody else read, (name, *arguments) -> text, where memory was consulted for this player
+            and it is to act; None where it reads itself.
     """
 
     phase: str
@@ -74,6 +77,7 @@ class Call:
     pinned: Mapping[str, str] = field(default_factory=dict)
     turns: tuple[tuple[str, tuple[str, ...]], ...] = ()
     replies_left: int | None = None
+    consulted: Mapping[tuple[str, ...], str] | None = None
 
 
 @lru_cache(maxsize=64)
@@ -112,6 +116,7 @@ def read_call(messages: Sequence[Mapping[str, str]]) -> Call:
         (messages[i]["content"], _read_results(messages[i + 1]["content"])) for i in range(2, len(messages) - 1, 2)
     )
     phase = "log" if "<|DONE|>" in after else "plan"
+    handed = next((i for i in range(3, len(messages), 2) if _is_handover(messages[i]["content"])), None)
     return Call(
         phase=phase,
         step=int(start[1]),
@@ -121,13 +126,29 @@ def read_call(messages: Sequence[Mapping[str, str]]) -> Call:
         listing={name: (int(lines), int(size)) for name, lines, size in _LISTED.findall(around)},
         pinned=dict(_PINNED.findall(around)),
         turns=turns,
-        replies_left=_replies_left(phase, messages, after),
+        replies_left=_replies_left(phase, messages, after) if handed is None else 1,
+        consulted=None if handed is None else _consulted(messages[3 : handed + 1 : 2]),
     )
+
+
+def _is_handover(text: str) -> bool:
+    """Whether a message hands over; the words may be quoted in results, so what follows those counts."""
+    return f"\n{CONSULTED}\n" in f"\n{text.rpartition(_RESULTS_END)[2]}"
+
+
+def _consulted(told: Sequence[Mapping[str, str]]) -> dict[tuple[str, ...], str]:
+    """What the results messages of somebody else's reading answer, by the labels of the operations."""
+    found: dict[tuple[str, ...], str] = {}
+    for message in told:
+        for label, text in _labelled_results(message["content"]):
+            name, _, arguments = label.partition(" ")
+            found[(name, *arguments.split(" | "))] = text
+    return found
 
 
 def _replies_left(phase: str, messages: Sequence[Mapping[str, str]], after: str) -> int | None:
     """From the newest message; else from the rules in the system message, less what was used up."""
-    newest = after if len(messages) < 4 else messages[-1]["content"].rpartition("--- end of results ---")[2]
+    newest = after if len(messages) < 4 else messages[-1]["content"].rpartition(_RESULTS_END)[2]
     said = _REPLIES.findall(newest)
     if said:
         return int(said[-1])
@@ -136,19 +157,24 @@ def _replies_left(phase: str, messages: Sequence[Mapping[str, str]], after: str)
 
 
 def _read_results(text: str) -> tuple[str, ...]:
-    """The answers in a results message, in order; numbering tells real markers from quoted ones."""
-    answers: list[str] = []
-    position = None
-    number = 1
-    while (found := re.compile(_RESULT.format(number), re.M).search(text, position or 0)) is not None:
+    """The answers in a results message, in order."""
+    return tuple(answer for _, answer in _labelled_results(text))
+
+
+def _labelled_results(text: str) -> list[tuple[str, str]]:
+    """(label, answer) in order; numbering tells real markers from quoted ones."""
+    answers: list[tuple[str, str]] = []
+    label, position = "", None
+    while (
+        found := re.compile(_RESULT.format(len(answers) + (position is not None) + 1), re.M).search(text, position or 0)
+    ) is not None:
         if position is not None:
-            answers.append(text[position : found.start()].rstrip("\n"))
-        position = found.end()
-        number += 1
+            answers.append((label, text[position : found.start()].rstrip("\n")))
+        label, position = found[1], found.end()
     if position is not None:
-        end = text.find("\n--- end of results ---", position)
-        answers.append(text[position : end if end >= 0 else len(text)].rstrip("\n"))
-    return tuple(answers)
+        end = text.find(f"\n{_RESULTS_END}", position)
+        answers.append((label, text[position : end if end >= 0 else len(text)].rstrip("\n")))
+    return answers
 
 
 _WRITTEN = re.compile(r"<\|([A-Z][A-Z_]*)\|>(.*?)<\|END\|>", re.S)
@@ -161,13 +187,25 @@ _READ_LIMIT = re.compile(r"at most (\d+) characters")
 def answers(call: Call) -> dict[tuple[str, ...], str]:
     """What the operations of earlier turns of this phase answered: (name, *arguments) -> text.
 
-    Holds for replies that were written by `write_ops`, one result for each operation.
+    Holds for replies that were written by `write_ops`, one result for each operation, and for what somebody else
+    consulted.
     """
+    if call.consulted is not None:
+        return dict(call.consulted)
     found: dict[tuple[str, ...], str] = {}
     for text, results in call.turns:
         operations = [(name, *body.split("|", _BARS.get(name, 1))) for name, body in _WRITTEN.findall(text)]
         found.update(zip(operations, results, strict=False))
     return found
+
+
+def consulted_answers(consulted: Mapping[tuple[str, ...], str], operations: Sequence[str]) -> tuple[str, ...]:
+    """What somebody else's reading answers to operations, written as blocks; empty where it was not asked."""
+    return tuple(
+        consulted.get((name, *body.split("|", _BARS.get(name, 1))), "")
+        for operation in operations
+        for name, body in _WRITTEN.findall(operation)
+    )
 
 
 def write_ops(operations: Sequence[tuple[str, ...]]) -> str:

@@ -17,7 +17,7 @@ from automem.models.scripted.nethack.scene import Scene
 from automem.models.scripted.nethack.screen import Screen, actions_in, read_screen
 from automem.models.scripted.nethack.terrain import read_terrain
 from automem.models.scripted.nethack.writing import write
-from automem.models.scripted.reading import Call
+from automem.models.scripted.reading import Call, consulted_answers
 
 READ_TURNS = 4
 """Turns of PLAN that may be spent on reading."""
@@ -40,10 +40,14 @@ def _plan(call: Call, screen: Screen) -> str:
     pinned_past(call, screen, past)
     scene = Scene(screen, terrain, actions, call.last_action, past, call.step)
     allowed = READ_TURNS + 1 if call.replies_left is None else call.replies_left + len(call.turns)
-    for turn in range(min(READ_TURNS, allowed - 1)):  # one reply is kept for the action
+    reading = READ_TURNS if call.consulted is not None else min(READ_TURNS, allowed - 1)
+    for turn in range(reading):  # one reply is kept for the action
         questions = _questions(turn, call, scene)
         if not questions.operations:
             break
+        if call.consulted is not None:
+            questions.answered(consulted_answers(call.consulted, questions.operations), past)
+            continue
         if turn >= len(call.turns):
             return "\n".join(questions.operations)
         questions.answered(call.turns[turn][1], past)
