@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from automem.errors import UserError
 from automem.models import smollm2
 from automem.models.protocol import Sampling
 from automem.models.vllm_server import LoraSlots, ServerConfig
+from specialist import base_model
 
 MAX_CONTEXT = 16_384
 """Tokens of context that a model gets at most, where it could have more: what training takes at most."""
@@ -35,15 +35,11 @@ class Base:
 
     def folder(self) -> Path:
         """Its Hugging Face folder; converts or fetches it the first time. Raises `UserError`."""
-        from specialist.base_model import folder
-
-        return folder(self.name)
+        return base_model.folder(self.name)
 
     def fingerprint(self) -> str:
         """See `specialist.adapter.BaseModelId`."""
-        from specialist.base_model import fingerprint
-
-        return fingerprint(self.folder())
+        return base_model.fingerprint(self.folder())
 
     def config(self, slots: LoraSlots | None, gpu_share: float | None = None) -> ServerConfig:
         """How a server of ours serves it, with room for adapters.
@@ -76,8 +72,6 @@ def base(name: str) -> Base:
         return Base(name, name)
     folder = Path(name).expanduser()
     if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise UserError(f"{folder}: no Hugging Face folder of a model: it has no config.json")
         return Base(str(folder.resolve()), folder.resolve().name)
     if _NAME.fullmatch(name):
         return Base(name, name)
@@ -89,6 +83,5 @@ def base(name: str) -> Base:
 
 def context_tokens(folder: Path) -> int:
     """Tokens of context that the model of a folder gets: its own, at most `MAX_CONTEXT`."""
-    config = json.loads((folder / "config.json").read_bytes())
-    own = config.get("max_position_embeddings") or config.get("text_config", {}).get("max_position_embeddings")
-    return min(int(own or MAX_CONTEXT), MAX_CONTEXT)
+    own = base_model.configuration(folder).get("max_position_embeddings")
+    return min(own, MAX_CONTEXT) if isinstance(own, int) else MAX_CONTEXT

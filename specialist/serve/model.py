@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from automem.errors import UserError
 from automem.models import registry
@@ -16,6 +17,7 @@ from automem.models.served import QUEUED, Served
 from automem.models.serving import base_from_environment
 from automem.models.vllm_server import Attached, LoraSlots, ServerConfig, attach, covering
 from specialist.adapter import Adapter
+from specialist.base_model import fingerprint
 from specialist.serve import loading
 from specialist.serve.bases import Base, base
 from specialist.serve.merged import ensure_merged
@@ -88,6 +90,8 @@ class SpecialistModel:
                 return
             if self._config is not None:
                 await self._join(self._config)
+            else:
+                await asyncio.to_thread(_same_base, self._api_base, self.adapter, self._api_key)
             await asyncio.to_thread(loading.load, self._api_base, self.adapter, self._api_key)
             client = LiteLLM(
                 f"hosted_vllm/{self.adapter.served_name}",
@@ -263,3 +267,10 @@ def _on_their_server(
         )
     key = api_key or os.environ.get("HOSTED_VLLM_API_KEY")
     return SpecialistModel(specialist_name(name, adapter), adapter, sampling, api_base=api_base, api_key=key)
+
+
+def _same_base(api_base: str, adapter: Adapter, api_key: str | None) -> None:
+    """Raise `UserError` when a server's base model can be seen from here, and is not the adapter's."""
+    for model in loading.served(api_base, api_key):
+        if model.parent is None and model.root and Path(model.root).is_dir():
+            check(adapter, None, model.name, fingerprint(Path(model.root)))

@@ -103,7 +103,7 @@ def how_to_use(standing: Standing, server: Attached) -> list[str]:
         "ask it:",
         f"  curl {server.api_base}/chat/completions -H 'Content-Type: application/json' -d {shlex.quote(body)}",
         "play with it:",
-        f"  automem eval smoke --model hosted_vllm/{asked} --api-base {server.api_base}",
+        f"  automem eval smoke --model {shlex.quote(f'hosted_vllm/{asked}')} --api-base {server.api_base}",
         "",
         "Ctrl-C ends it.",
     ]

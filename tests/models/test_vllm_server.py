@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,7 +19,16 @@ import pytest
 from automem.models import vllm_server
 from automem.models.keepalive import descendants
 from automem.models.protocol import ModelUnavailable
-from automem.models.vllm_server import Attached, LoraSlots, PrefixCache, ServerConfig, attach, environment, flags
+from automem.models.vllm_server import (
+    Attached,
+    LoraSlots,
+    PrefixCache,
+    ServerConfig,
+    attach,
+    covering,
+    environment,
+    flags,
+)
 
 COMMAND = (sys.executable, str(Path(__file__).with_name("fake_vllm.py")))
 CONFIG = ServerConfig(model="toy-folder", served_name="toy")
@@ -217,6 +227,43 @@ def test_other_configurations_get_other_servers(plan: Plan) -> None:
     all_gone(plain.keeper, lora.keeper)
 
 
+def test_a_server_with_more_room_for_adapters_serves_whoever_needs_less(plan: Plan) -> None:
+    def config(lora: LoraSlots | None, **changes: int) -> ServerConfig:
+        return ServerConfig("toy-folder", "toy", lora=lora, **changes)
+
+    small, roomy = config(LoraSlots(2, 8, ("q_proj",))), config(LoraSlots(3, 16, ("q_proj", "o_proj")))
+    assert covering(small) == small
+    with start(roomy) as server:
+        assert covering(small) == roomy
+        with start(covering(small)) as second:
+            assert second.api_base == server.api_base
+        for other in (
+            config(None),
+            config(LoraSlots(4, 8, ("q_proj",))),
+            config(LoraSlots(2, 32, ("q_proj",))),
+            config(LoraSlots(2, 8, ("up_proj",))),
+            config(LoraSlots(2, 8, ())),
+            config(LoraSlots(2, 8, ("q_proj",)), max_model_len=512),
+        ):
+            assert covering(other) == other
+        with start(small) as own:
+            assert covering(small) == small, "one of just the right size is preferred"
+        all_gone(own.keeper)
+    all_gone(server.keeper)
+    assert covering(small) == small
+
+
+def test_a_server_can_be_given_its_port(plan: Plan) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    with attach(CONFIG, command=COMMAND, port=port) as server:
+        assert server.api_base == f"http://127.0.0.1:{port}/v1"
+        with start() as second:
+            assert second.api_base == server.api_base
+    all_gone(server.keeper)
+
+
 def test_a_server_that_ends_while_starting_shows_the_end_of_its_log(plan: Plan) -> None:
     plan.set(fails=True)
     with pytest.raises(ModelUnavailable, match=r"(?s)ended while starting.*server\.log.*not for you"):
@@ -286,6 +333,7 @@ def test_flags_follow_the_machine_and_the_configuration() -> None:
     assert cpu[cpu.index("--enable-lora") : cpu.index("--seed")] == [
         *("--enable-lora", "--max-loras", "3", "--max-lora-rank", "16", "--lora-target-modules", "qkv_proj"),
     ]
+    assert "--lora-target-modules" not in flags(ServerConfig("m", "n", lora=LoraSlots(targets=())), "cpu")
     assert "--enable-lora" not in flags(ServerConfig("m", "n"), "cpu")
     assert environment(config, "cpu")["VLLM_CPU_KVCACHE_SPACE"] == "2"
     assert "VLLM_CPU_KVCACHE_SPACE" not in environment(config, "gpu")
