@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from automem.memory.files import clean, map_line
+from automem.memory.files import clean, map_entry, map_line
 from automem.records import Executed, Phase
 from automem.scaffold import Scaffold
 from automem.vocabulary import EVERY_FILE
@@ -44,13 +44,14 @@ class Layout:
 
     Attributes:
         initial: files before the first step.
-        pinned: names of pinned files, as `automem.memory.FileSpec` matches them.
+        pinned, maps: names of pinned files and of maps; they may hold ``{block}``.
         coordinate: how the key of the coordinate map looks.
         operations: every operation that the model may use; None where that is not known.
     """
 
     initial: Mapping[str, str] = field(default_factory=dict)
     pinned: tuple[str, ...] = ()
+    maps: tuple[str, ...] = ()
     coordinate: str = "{x},{y}"
     operations: frozenset[str] | None = None
 
@@ -61,6 +62,7 @@ class Layout:
         return cls(
             initial=scaffold.initial,
             pinned=tuple(spec.name for spec in specs if spec.pin),
+            maps=tuple(spec.name for spec in specs if spec.kind == "map"),
             coordinate=next((spec.key for spec in specs if spec.by_coordinate), "{x},{y}"),
             operations=frozenset(scaffold.schema.ops.names),
         )
@@ -68,6 +70,10 @@ class Layout:
     def is_pinned(self, file: str) -> bool:
         """Whether the file of this name is shown in every prompt."""
         return any(_fits(name, file) for name in self.pinned)
+
+    def is_map(self, file: str) -> bool:
+        """Whether the file of this name holds a line a key."""
+        return any(_fits(name, file) for name in self.maps)
 
 
 def _fits(planned: str, file: str) -> bool:
@@ -77,21 +83,27 @@ def _fits(planned: str, file: str) -> bool:
 
 @dataclass(slots=True)
 class _File:
-    """The entries of a file by the line that shows them; None for one that no phase wrote."""
+    """The entries of a file: the line that shows each of them, and its note; None for one that no phase wrote.
+
+    `keys` has the line of each key of a map.
+    """
 
     lines: dict[str, Note | None] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
 
 
 class Entries:
-    """The memory files of an episode, told of every operation in order."""
+    """The memory files of an episode, told of every operation that was carried out, in order."""
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._files: dict[str, _File] = {}
         for name, text in layout.initial.items():
-            lines = _lines(text)
-            self._files[name] = _File(dict.fromkeys(lines), {_key(line): line for line in lines if ": " in line})
+            self._fill(self._files.setdefault(name, _File()), name, text, None)
+
+    def lines(self, file: str) -> set[str]:
+        """What stands in a file, without blank lines."""
+        return set(self._files[file].lines) if file in self._files else set()
 
     def holds(self, op: Executed) -> bool:
         """Before a write: whether there is an entry that it replaces."""
@@ -100,47 +112,61 @@ class Entries:
             return False
         return bool(file.lines) if op.name == "WRITE" else self._key_of(op) in file.keys
 
-    def line(self, op: Executed) -> str | None:
-        """Before a DELETE: the line that it names; None when there is none, or it names a whole file."""
+    def named(self, op: Executed) -> list[str]:
+        """Before a DELETE: the lines of the entry that it names; none when it names a whole file."""
         file = self._files.get(op.file)
         if file is None or len(op.args) < 2:
-            return None
+            return []
         entry = clean(op.args[1]).strip()
-        return file.keys.get(entry, entry if entry in file.lines else None)
+        if self._layout.is_map(op.file):
+            key = _key_in(file.keys, entry)
+            return [] if key is None else [file.keys[key]]
+        return [entry] if entry in file.lines else [line for line in file.lines if line.strip() == entry]
 
     def write(self, op: Executed, note: Note | None, step: int) -> list[str]:
-        """A write was carried out; `note` is what the phase wrote, None for a hook. The lines that it made."""
+        """A write; `note` is what the phase wrote, None for a hook. The lines that it made."""
+        if op.duplicate:
+            return []
         file = self._files.setdefault(op.file, _File())
         if op.name in ("UPSERT", "UPSERT_MAP"):
             key = self._key_of(op)
-            lines = [map_line(key, _folded(op.args[-1]))]
-            before = file.keys.get(key)
-            if before is not None and before != lines[0]:
-                self._end(file, before, step)
-            file.keys[key] = lines[0]
-        else:
-            lines = _lines(op.args[-1])
-            if op.name == "WRITE":
-                for line in list(file.lines):
-                    self._end(file, line, step)
-                file.keys = {_key(line): line for line in lines if ": " in line}
-        for line in lines:
-            # Whoever wrote a line first keeps the credit for it: saying it again adds nothing.
-            file.lines.setdefault(line, note)
-        return lines
+            self._end(file, file.keys.pop(key, ""), step)
+            file.keys[key] = line = map_line(key, _folded(op.args[-1]))
+            file.lines[line] = note
+            return [line]
+        if op.name == "WRITE":
+            for line in list(file.lines):
+                self._end(file, line, step)
+            file.keys.clear()
+        return self._fill(file, op.file, op.args[-1], note)
 
     def delete(self, op: Executed, step: int) -> None:
-        """A DELETE was carried out."""
+        """A DELETE."""
         if len(op.args) < 2:
             for note in self._files.pop(op.file, _File()).lines.values():
                 if note is not None:
                     note.ended = step
             return
-        line = self.line(op)
         file = self._files.get(op.file)
-        if file is not None and line is not None:
-            file.keys.pop(_key(line), None)
+        if file is None:
+            return
+        for line in self.named(op):
             self._end(file, line, step)
+        key = _key_in(file.keys, clean(op.args[1]).strip())
+        if key is not None:
+            del file.keys[key]
+
+    def _fill(self, file: _File, name: str, text: str, note: Note | None) -> list[str]:
+        """Add what a text holds, and say in which lines."""
+        lines = [line for line in clean(text).split("\n") if line.strip()]
+        if self._layout.is_map(name):
+            entries = dict(entry for entry in map(map_entry, lines) if entry is not None)
+            file.keys = {key: map_line(key, value) for key, value in entries.items()}
+            lines = list(file.keys.values())
+        for line in lines:
+            # Whoever wrote a line first keeps the credit for it: saying it again adds nothing.
+            file.lines.setdefault(line, note)
+        return lines
 
     def shown(self, op: Executed) -> Iterator[Note]:
         """The notes of which this read showed a line."""
@@ -182,14 +208,14 @@ class Entries:
             note.ended = step
 
 
-def _lines(text: str) -> list[str]:
-    return [line for line in clean(text).split("\n") if line.strip()]
-
-
 def _folded(text: str) -> str:
     """On one line, as keys and values stand in a map."""
     return clean(text).replace("\n", " ").strip()
 
 
-def _key(line: str) -> str:
-    return line.partition(": ")[0]
+def _key_in(keys: Mapping[str, str], entry: str) -> str | None:
+    """The key that is named, alone or by its line; None when there is none."""
+    if entry in keys:
+        return entry
+    parsed = map_entry(entry)
+    return parsed[0] if parsed is not None and keys.get(parsed[0]) == map_line(*parsed) else None

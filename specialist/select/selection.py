@@ -149,7 +149,8 @@ async def _judge_all(engine: Engine, considered: Sequence[Considered], processes
             first = failed.exceptions[0]
             if isinstance(first, BrokenProcessPool):
                 raise UserError(
-                    "a process that judged candidates was ended, perhaps for memory; select again"
+                    "a process that judged candidates was ended, perhaps for memory; or a script starts this without "
+                    '`if __name__ == "__main__":`'
                 ) from first
             raise first from None
     return [task.result() for task in tasks]

@@ -120,9 +120,9 @@ class _Pass:
                 by.deletions -= 1
 
     def _deleted(self, op: Executed, facts: Facts) -> None:
-        line = self._entries.line(op)
-        if line is not None and self._written.get((op.file, line), -1) < facts.step:
+        lines = self._entries.named(op)
+        if any(self._written.get((op.file, line), -1) < facts.step for line in lines):
             facts.deletions += 1
-            self._removed[op.file, line] = (facts.step, facts)
+            self._removed[op.file, lines[0]] = (facts.step, facts)
         self._entries.delete(op, facts.step)
         self._duplicates.forget(op, facts.step)
