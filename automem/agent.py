@@ -131,6 +131,7 @@ class Agent:
                 scaffold.schema.ops.enabled, {name: own.reference for name, own in self.own.items()}
             ),
             "limits": self.limits.model_dump(),
+            "specialist": specialist is not None,
         }
         self.system = scaffold.prompts.render("system.j2", self._fixed)
         self._loose = _loose_names(rules.actions)

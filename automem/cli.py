@@ -16,15 +16,21 @@ import games
 from automem.cli_loop1 import loop1, say
 from automem.cli_options import (
     ApiBase,
+    ConsultTurns,
     MaxTokens,
+    Merged,
     ModelName,
     Resume,
     RunName,
     ScaffoldName,
+    SpecialistApiBase,
+    SpecialistBase,
+    SpecialistName,
     Steps,
     Temperature,
     UnsafeHooks,
     again,
+    chosen_specialist,
     played_model,
     sandbox_limits,
     stopped,
@@ -38,6 +44,7 @@ from games import suites
 
 if TYPE_CHECKING:
     from automem.evaluate import Request, Watcher
+    from specialist.play import Chosen
 
 app = typer.Typer(
     name="automem",
@@ -89,12 +96,18 @@ def play(
     temperature: Temperature = 0.0,
     max_tokens: MaxTokens = 0,
     unsafe_hooks: UnsafeHooks = False,
+    specialist: SpecialistName = None,
+    specialist_base: SpecialistBase = "",
+    specialist_api_base: SpecialistApiBase = "",
+    merged: Merged = False,
+    consult_turns: ConsultTurns = 0,
 ) -> None:
     """Play one episode and keep it as a run."""
     from automem.evaluate import Request
     from automem.watch import Steps as StepLines
     from automem.watch import Watch
 
+    chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns)
     request = Request(
         target=games.canonical(task),
         model=played_model(model, api_base, temperature, max_tokens),
@@ -104,9 +117,10 @@ def play(
         name=run,
         resume=resume,
         sandbox=sandbox_limits(unsafe_hooks),
+        specialist=None if chosen is None else chosen.played,
     )
     view = Watch(console, delay) if watch and console.is_terminal else StepLines(console)
-    _evaluate(request, view, workers=1)
+    _evaluate(request, view, 1, chosen)
 
 
 @app.command(
@@ -132,11 +146,17 @@ def evaluate_(
     temperature: Temperature = 0.0,
     max_tokens: MaxTokens = 0,
     unsafe_hooks: UnsafeHooks = False,
+    specialist: SpecialistName = None,
+    specialist_base: SpecialistBase = "",
+    specialist_api_base: SpecialistApiBase = "",
+    merged: Merged = False,
+    consult_turns: ConsultTurns = 0,
 ) -> None:
     """Play a suite or a task over many seeds and summarise it."""
     from automem.evaluate import Request
     from automem.progress import Progress
 
+    chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns)
     request = Request(
         target=target,
         model=played_model(model, api_base, temperature, max_tokens),
@@ -147,8 +167,9 @@ def evaluate_(
         name=run,
         resume=resume,
         sandbox=sandbox_limits(unsafe_hooks),
+        specialist=None if chosen is None else chosen.played,
     )
-    _evaluate(request, Progress(console), workers=workers)
+    _evaluate(request, Progress(console), workers, chosen)
 
 
 @app.command(epilog="Example: [bold]automem demo[/bold]")
@@ -260,7 +281,7 @@ def games_fetch(
     console.print(f"official Boxoban levels are in {destination}")
 
 
-def _evaluate(request: Request, view: Watcher, workers: int) -> None:
+def _evaluate(request: Request, view: Watcher, workers: int, chosen: Chosen | None) -> None:
     """Check, play, print the summary. Exits with 1 when episodes failed, with 130 after Ctrl-C."""
     from automem import evaluate as evaluation
     from automem import tables
@@ -269,8 +290,13 @@ def _evaluate(request: Request, view: Watcher, workers: int) -> None:
     name = request.model.name
     workers = workers or evaluation.default_workers(name)
     model = evaluation.make_model(request.model, processes=min(workers, os.cpu_count() or 1))
+    beside = None
+    if chosen is not None:
+        from specialist import play
+
+        model, beside = play.make(chosen, request.model, model)
     try:
-        run, summary = asyncio.run(evaluation.run(planned, request.resume, model, view, workers))
+        run, summary = asyncio.run(evaluation.run(planned, request.resume, model, view, workers, beside))
     except KeyboardInterrupt:
         raise stopped(planned.config.name, True) from None
     console.print(tables.summary(summary))

@@ -16,6 +16,7 @@ from automem.errors import UserError
 if TYPE_CHECKING:
     from automem.runs import PlayedModel
     from automem.sandbox.limits import SandboxConfig
+    from specialist.play import Chosen
 
 ScaffoldName = Annotated[
     str | None,
@@ -41,6 +42,39 @@ MaxTokens = Annotated[int, typer.Option("--max-tokens", min=0, help="Tokens of o
 Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode at most, instead of the suite's.")]
 RunName = Annotated[str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)]
 
+_SPECIALIST = "A memory specialist"
+SpecialistName = Annotated[
+    str | None,
+    typer.Option(
+        "--specialist",
+        help="Does the memory work: the folder of an adapter, or a model's name.",
+        rich_help_panel=_SPECIALIST,
+    ),
+]
+SpecialistBase = Annotated[
+    str,
+    typer.Option(
+        "--specialist-base",
+        help="hosted_vllm/NAME of its base model, on a server of your own.",
+        rich_help_panel=_SPECIALIST,
+    ),
+]
+SpecialistApiBase = Annotated[
+    str, typer.Option("--specialist-api-base", help="URL of its server.", rich_help_panel=_SPECIALIST)
+]
+Merged = Annotated[
+    bool,
+    typer.Option("--merged", help="Serve it worked into a copy of its base model.", rich_help_panel=_SPECIALIST),
+]
+ConsultTurns = Annotated[
+    int,
+    typer.Option(
+        "--consult-turns",
+        min=0,
+        help="Replies of PLAN in which it may read; 0: as it was trained.",
+        rich_help_panel=_SPECIALIST,
+    ),
+]
 
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run of this name.")]
 UnsafeHooks = Annotated[
@@ -62,6 +96,19 @@ def played_model(name: str, api_base: str, temperature: float, max_tokens: int) 
         api_base = ""  # they have no address; one in the environment is meant for other models
     _check_address(api_base)
     return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
+
+
+def chosen_specialist(name: str | None, base: str, api_base: str, merged: bool, consult_turns: int) -> Chosen | None:
+    """The memory specialist that was asked for, checked without reaching it; None when none was."""
+    if name is None:
+        if base or api_base or merged or consult_turns:
+            raise UserError("--specialist-base, --specialist-api-base, --merged and --consult-turns need --specialist")
+        return None
+    from automem.runs import PlayedModel
+    from specialist import play
+
+    _check_address(api_base)
+    return play.choose(PlayedModel(name=name, api_base=api_base), base=base, merged=merged, consult_turns=consult_turns)
 
 
 def sandbox_limits(unsafe_hooks: bool) -> SandboxConfig:

@@ -27,7 +27,7 @@ from automem.templates.meter import WORK
 
 __all__ = ["LARGEST_PROMPT", "NAMES", "PromptTooLong", "Prompts", "TemplateProblem"]
 
-ALWAYS = frozenset({"game", "task", "instructions", "actions", "files", "operations", "limits"})
+ALWAYS = frozenset({"game", "task", "instructions", "actions", "files", "operations", "limits", "specialist"})
 """Names every template may use: they do not change during an episode."""
 
 BY_STEP = ALWAYS | {"step", "observation", "memory", "pinned", "phase", "hooks"}
@@ -123,16 +123,22 @@ def _listing(memory: str) -> str:
 
 def _samples(name: str, limits: Mapping[str, Any], shows: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """What a template may be given, in all the ways in which it differs: the first step and a later one,
-    with and without an action, errors, hooks' texts, files and replies left."""
-    fixed = {
-        "game": "game",
-        "task": "task",
-        "instructions": "instructions",
-        "actions": "- wait: nothing\n- go: somewhere",
-        "files": "- notes.txt [note]",
-        "operations": "<|READ|>file<|END|>  read a file",
-        "limits": limits,
-    }
+    with and without an action, a specialist, errors, hooks' texts, files and replies left."""
+    for specialist in (False, True):
+        yield from _told(name, {**_FIXED, "limits": limits, "specialist": specialist}, shows)
+
+
+_FIXED = {
+    "game": "game",
+    "task": "task",
+    "instructions": "instructions",
+    "actions": "- wait: nothing\n- go: somewhere",
+    "files": "- notes.txt [note]",
+    "operations": "<|READ|>file<|END|>  read a file",
+}
+
+
+def _told(name: str, fixed: Mapping[str, Any], shows: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     if name == "system.j2":
         yield fixed
         return

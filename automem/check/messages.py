@@ -79,7 +79,7 @@ def _renderings(prompts: Prompts, name: str, templates: Templates, schema: Schem
 
 def _values(name: str, phase: str, shows: Sequence[str], schema: Schema) -> Iterator[dict[str, Any]]:
     fixed: dict[str, Any] = {key: mark(key) for key in ("task", "instructions", "actions", "files", "operations")}
-    fixed |= {"game": schema.scaffold.game, "limits": schema.limits.model_dump(), "phase": phase}
+    fixed |= {"game": schema.scaffold.game, "limits": schema.limits.model_dump(), "phase": phase, "specialist": False}
     if name == "system.j2":
         yield fixed
         return
