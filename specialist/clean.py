@@ -50,7 +50,7 @@ _MARKER = re.compile(
 # The blocks of `automem.blocks`, which only the agent writes.
 _INVENTED = re.compile(
     r"--- [0-9]{1,4}\. [A-Z][A-Z0-9_]*\b|--- end of results ---|--- contents of \S|--- end of \S+ ---"
-    r"|=== STEP [0-9]|=== END OF OBSERVATION ===",
+    r"|=== STEP [0-9]|=== END OF OBSERVATION ===|=== MEMORY HAS BEEN CONSULTED ===",
 )
 # DONE as `automem.ops` understands it, with its END where nothing else is between.
 _DONE = re.compile(

@@ -79,7 +79,13 @@ class Prepared(_Strict):
 
 
 def prepare(
-    chosen: Iterable[Candidate], recipe: DataRecipe, folder: Path, *, scaffold: Scaffold, game: str, runs: Path
+    chosen: Iterable[Candidate],
+    recipe: DataRecipe,
+    folder: Path,
+    *,
+    scaffold: Scaffold,
+    game: str,
+    runs: Path | None = None,
 ) -> Dataset:
     """Write the dataset of these phases.
 
@@ -89,7 +95,7 @@ def prepare(
         folder: where; must not exist.
         scaffold: under which all of them were written.
         game: which was played.
-        runs: the folder that the names of their runs are relative to.
+        runs: the folder that the names of their runs are relative to; `automem.runs.runs_folder` when not given.
 
     Raises:
         UserError: a run was played with another scaffold, or too few examples are left.
@@ -227,7 +233,7 @@ def _world(made: Example) -> World:
     return made.source.task, made.source.seed
 
 
-def _check_scaffold(names: Iterable[str], scaffold: Scaffold, game: str, runs: Path) -> None:
+def _check_scaffold(names: Iterable[str], scaffold: Scaffold, game: str, runs: Path | None) -> None:
     """Prompts of another scaffold ask for other work: one specialist cannot learn from both."""
     for name in names:
         there = verify.run_of(runs, name).config.scaffolds.get(game)

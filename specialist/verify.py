@@ -37,12 +37,12 @@ def check_rules(dataset: Dataset) -> None:
     _refuse(dataset, broken, "cannot be learnt from; prepare the dataset again")
 
 
-def check_verbatim(dataset: Dataset, runs: Path) -> None:
+def check_verbatim(dataset: Dataset, runs: Path | None = None) -> None:
     """Raise `UserError` that names examples whose target or prompt is not what the trace holds.
 
     Args:
         dataset: every example of it is checked; each episode is read once.
-        runs: the folder that the names of its runs are relative to.
+        runs: the folder that the names of its runs are relative to; `automem.runs.runs_folder` when not given.
     """
     wanted: dict[tuple[str, str, int], list[_Claim]] = defaultdict(list)
     for example in dataset:
@@ -59,9 +59,9 @@ def check_verbatim(dataset: Dataset, runs: Path) -> None:
     _refuse(dataset, wrong, "not as the traces have it; prepare the dataset again")
 
 
-def run_of(runs: Path, name: str) -> Run:
-    """The run of this name in a folder of runs. Raises `UserError`."""
-    return played.load(str((runs / name).absolute()))
+def run_of(runs: Path | None, name: str) -> Run:
+    """The run of this name in a folder of runs, or in the usual one. Raises `UserError`."""
+    return played.load(name if runs is None else str((runs / name).absolute()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,6 +298,14 @@ def test_an_example_that_is_not_in_the_trace_is_named(
         check_verbatim(forged, played.folder.parent)
 
 
+def test_runs_are_found_where_they_usually_are(real: Dataset, played: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AUTOMEM_RUNS", str(played.folder.parent))
+    check_verbatim(real)
+    monkeypatch.setenv("AUTOMEM_RUNS", str(real.folder))
+    with pytest.raises(UserError, match="no run 'played'"):
+        check_verbatim(real)
+
+
 def test_an_episode_that_is_gone_is_told(real: Dataset, played: Run, tmp_path: Path) -> None:
     source = {**next(real.train()).source.model_dump(), "seed": 77}
     with pytest.raises(UserError, match="no episode of task Crafter and seed 77"):
