@@ -70,6 +70,13 @@ def candidates(run: str, episode: EpisodeTrace) -> Iterator[Candidate]:
         last_action = record.action
 
 
+def candidates_of(run: str, episode: EpisodeTrace, step: int) -> Iterator[Candidate]:
+    """The candidates of one step, without reading the others. Raises `automem.trace.episode.NoSuchStep`."""
+    record = episode.step(step)
+    system = record.system or episode.step(0).system or ""
+    yield from _of_step(run, episode, record, system, episode.step(step - 1).action if step else None)
+
+
 def _of_step(
     run: str, episode: EpisodeTrace, record: StepRecord, system: str, last_action: str | None
 ) -> Iterator[Candidate]:

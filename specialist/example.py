@@ -35,6 +35,7 @@ LARGEST_LINE = 64 * 2**20
 _CHUNK = 2**20
 
 _Count = Annotated[int, Field(ge=0)]
+_Name = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,39}$")]
 
 
 class _Strict(BaseModel):
@@ -112,7 +113,7 @@ class Facts(_Strict):
     held_out: _Count
     consult_turns: _Count
     """The most consulting turns of a PLAN phase among the examples: a specialist consults no longer than that."""
-    operations: dict[Phase, tuple[str, ...]] = {}
+    operations: dict[Phase, tuple[_Name, ...]] = {}
     """Names of the operations that the scaffold lets a model use in each phase; empty where that is not known."""
 
 

@@ -15,7 +15,8 @@ from automem.errors import UserError
 from automem.models.protocol import Message
 from automem.runs import Run
 from automem.trace import RunTrace
-from specialist.candidate import Candidate, candidates
+from automem.trace.episode import EpisodeTrace, NoSuchStep
+from specialist.candidate import Candidate, candidates_of
 from specialist.clean import joined, violations
 from specialist.example import Dataset, Source
 
@@ -41,7 +42,7 @@ def check_verbatim(dataset: Dataset, runs: Path | None = None) -> None:
     """Raise `UserError` that names examples whose target or prompt is not what the trace holds.
 
     Args:
-        dataset: every example of it is checked; each episode is read once.
+        dataset: every example of it is checked.
         runs: the folder that the names of its runs are relative to; `automem.runs.runs_folder` when not given.
     """
     wanted: dict[tuple[str, str, int], list[_Claim]] = defaultdict(list)
@@ -54,8 +55,7 @@ def check_verbatim(dataset: Dataset, runs: Path | None = None) -> None:
         if run not in opened:
             opened[run] = RunTrace(run_of(runs, run))
         (episode,) = opened[run].select(task, seed)
-        there = {(c.place.step, c.place.phase): c for c in candidates(run, episode)}
-        wrong += [f"{c.source}: {said}" for c in claims for said in c.wrong(there.get((c.source.step, c.source.phase)))]
+        wrong += [f"{claim.source}: {said}" for claim in claims for said in claim.wrong(_candidate(claim, episode))]
     _refuse(dataset, wrong, "not as the traces have it; prepare the dataset again")
 
 
@@ -78,6 +78,15 @@ class _Claim:
             yield "the target was not written there"
         if _digest(tuple(candidate.messages(self.source.turn))) != self.prompt:
             yield "the prompt is not what the model was sent"
+
+
+def _candidate(claim: _Claim, episode: EpisodeTrace) -> Candidate | None:
+    source = claim.source
+    try:
+        of_step = list(candidates_of(source.run, episode, source.step))
+    except NoSuchStep:
+        return None
+    return next((candidate for candidate in of_step if candidate.place.phase == source.phase), None)
 
 
 def _digest(prompt: tuple[Message, ...]) -> bytes:

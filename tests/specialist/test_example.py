@@ -220,7 +220,11 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
         Dataset(data.folder)
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": 2}', "\x00"])
+NAMELESS = '{"identity": "", "scaffold": "", "game": "", "runs": [], "train": 1, "held_out": 0, "consult_turns": 0, '
+NAMELESS += '"operations": {"log": ["A(+B"]}}'
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": 2}', "\x00", NAMELESS])
 def test_other_facts_are_refused(tmp_path: Path, content: str) -> None:
     data = write(tmp_path / "data", [made("x")])
     (data.folder / example.FACTS).write_text(content)

@@ -18,7 +18,7 @@ from automem.runs import PlayedModel, PlayedScaffold, Run, RunConfig
 from automem.scaffold import Scaffold
 from automem.trace import RunTrace
 from specialist import example, prepare
-from specialist.candidate import Candidate, Place, candidates
+from specialist.candidate import Candidate, Place, candidates, candidates_of
 from specialist.example import Dataset, Example
 from specialist.prepare import held_out_worlds
 from specialist.recipe import DataRecipe
@@ -269,6 +269,12 @@ def test_a_real_run_becomes_a_dataset_that_is_verbatim(real: Dataset, played: Ru
     assert "# Memory files" in system
 
 
+def test_candidates_of_a_step_are_those_of_the_episode(played: Run) -> None:
+    (episode, *_) = RunTrace(played).episodes
+    every = list(candidates("played", episode))
+    assert [one for step in range(len(episode)) for one in candidates_of("played", episode, step)] == every
+
+
 def another_word(data: Dataset) -> dict[str, object]:
     return {"target": next(data.train()).target.replace("APPEND", "append")}
 
@@ -287,7 +293,11 @@ def another_prompt(data: Dataset) -> dict[str, object]:
     return {"prompt": [{**system, "content": system["content"] + " "}, *rest]}
 
 
-@pytest.mark.parametrize("change", [another_word, another_step, another_turn, another_prompt])
+def a_late_step(data: Dataset) -> dict[str, object]:
+    return {"source": {**next(data.train()).source.model_dump(), "step": 10**6}}
+
+
+@pytest.mark.parametrize("change", [another_word, another_step, a_late_step, another_turn, another_prompt])
 def test_an_example_that_is_not_in_the_trace_is_named(
     real: Dataset, played: Run, tmp_path: Path, change: object
 ) -> None:
