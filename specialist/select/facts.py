@@ -38,7 +38,7 @@ class Facts:
         talk: characters of its replies outside operations, white space aside, up to the last one.
         done: LOG was ended with DONE.
         turned: the action that was played is not the one of the step before.
-        helped: progress was made soon after.
+        progress: the first step, from this one on and within the horizon, whose action made progress; None for none.
         left: steps of the trace after this one.
     """
 
@@ -59,7 +59,7 @@ class Facts:
     talk: int = 0
     done: bool = False
     turned: bool = False
-    helped: bool = False
+    progress: int | None = None
     left: int = 0
 
 

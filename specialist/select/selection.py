@@ -106,10 +106,14 @@ async def select(
 def load(folder: Path | str) -> Selection:
     """The selection in a folder. Raises `UserError` when there is none, or it came to too little."""
     statistics = counted.read(Path(folder))
-    accepted = tuple(decision for decision in recorded.read(Path(folder)) if decision.accepted)
-    if len(accepted) != statistics.accepted:
-        raise UserError(f"{folder}: {len(accepted)} accepted, and statistics say {statistics.accepted}; select again")
-    return _check(Selection(Path(folder), statistics, accepted))
+    accepted, number = [], 0
+    for decision in recorded.read(Path(folder)):
+        number += 1
+        if decision.accepted:
+            accepted.append(decision)
+    if (number, len(accepted)) != (statistics.candidates, statistics.accepted):
+        raise UserError(f"{folder}: decisions and statistics do not belong together, or are torn off; select again")
+    return _check(Selection(Path(folder), statistics, tuple(accepted)))
 
 
 def _check(selection: Selection) -> Selection:

@@ -26,6 +26,17 @@ def read_before_progress(facts: Facts, limits: Limits) -> float:
     return sum(note.helped for note in notes) / len(notes) if notes else 0.0
 
 
+def pinned_before_progress(facts: Facts, limits: Limits) -> float:
+    """Notes in pinned files that stood, and so were shown, when progress was made within the horizon / such notes.
+
+    Nobody chose to read them, so this is less than a read.
+    """
+    made = facts.progress
+    notes = [note for note in facts.notes if note.pinned]
+    stood = [made is not None and (note.ended is None or note.ended > made) for note in notes]
+    return sum(stood) / len(notes) if notes else 0.0
+
+
 def never_read(facts: Facts, limits: Limits) -> float:
     """Notes that nobody read back or is shown in every prompt / notes.
 
@@ -58,7 +69,7 @@ def search_changed_plan(facts: Facts, limits: Limits) -> float:
 
 def reads_before_progress(facts: Facts, limits: Limits) -> float:
     """1 when reads of PLAN showed something, with progress within the horizon."""
-    return float(facts.phase == "plan" and facts.shown > 0 and facts.helped)
+    return float(facts.phase == "plan" and facts.shown > 0 and facts.progress is not None)
 
 
 def valid(facts: Facts, limits: Limits) -> float:
@@ -116,6 +127,7 @@ SIGNALS: Mapping[str, Signal] = {
     for signal in (
         read_back,
         read_before_progress,
+        pinned_before_progress,
         updates,
         outdated_removed,
         search_changed_plan,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 from automem.duplicates import Duplicates
@@ -47,7 +48,7 @@ class _Pass:
         """File and line -> when it was removed, and by which phase, until it is written again."""
         self._written: dict[tuple[str, str], int] = {}
         """File and line -> step at which it was last written."""
-        self._helped = self._soon()
+        self._progress = list(progress(records))
 
     def read(self) -> dict[tuple[int, Phase], Facts]:
         last_action = None
@@ -61,17 +62,16 @@ class _Pass:
             last_action = record.action
         return self._found
 
-    def _soon(self) -> set[int]:
-        """Steps from which progress is made within the horizon."""
-        found: set[int] = set()
-        for step in progress(self._records):
-            found.update(range(step - self._horizon + 1, step + 1))
-        return found
+    def _soon(self, step: int) -> int | None:
+        """The first step within the horizon of this one that makes progress."""
+        at = bisect_left(self._progress, step)
+        first = self._progress[at] if at < len(self._progress) else None
+        return first if first is not None and first < step + self._horizon else None
 
     def _phase(self, record: StepRecord, phase: Phase, turns: tuple[Turn, ...], last_action: str | None) -> None:
         facts = Facts(record.step, phase)
         facts.turned = last_action is not None and record.action != last_action
-        facts.helped = record.step in self._helped
+        facts.progress = self._soon(record.step)
         facts.left = self._records[-1].step - record.step
         said(facts, turns, self._layout.operations)
         self._found[record.step, phase] = facts
@@ -102,7 +102,7 @@ class _Pass:
             for note in self._entries.shown(op):
                 if (note.step, note.phase) != (facts.step, facts.phase):
                     note.read = facts.step if note.read is None else note.read
-                    note.helped = note.helped or facts.helped
+                    note.helped = note.helped or facts.progress is not None
 
     def _wrote(self, op: Executed, facts: Facts) -> None:
         replaces = op.name != "APPEND" and self._entries.holds(op)

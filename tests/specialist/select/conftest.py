@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from automem.trace import RunTrace
 from tests.specialist.select.made import play, some_scaffold
 
 RUNS = {
-    "crafter-v0": ("Crafter", "crafter/v0", "7..10", 40),
+    "crafter-v0": ("Crafter", "crafter/v0", "7..9", 40),
     "crafter-v1": ("Crafter", "crafter/v1", "11", 40),
     "nethack-v0": ("NetHackChallenge-v0", "nethack/v0", "3", 40),
     "nethack-v1": ("NetHackChallenge-v0", "nethack/v1", "4", 40),
@@ -46,6 +45,6 @@ def roomy(tmp_path_factory: pytest.TempPathFactory) -> Scaffold:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+def folder(tmp_path: Path) -> Path:
     """Where a selection goes."""
-    yield tmp_path / "selection"
+    return tmp_path / "selection"

@@ -85,6 +85,19 @@ def test_what_is_only_pinned_or_seen_by_its_own_phase_was_not_read_back(made: Ma
     assert "read_back" not in amounts(made, own) and amounts(made, own)["never_read"] == 1
 
 
+def test_what_is_pinned_counts_while_it_stands_when_progress_is_made(made: Made) -> None:
+    stood = made.step(block("WRITE", "now.txt", "tree in front") + DONE, reached="wood")
+    gone = made.step(block("WRITE", "now.txt", "at 3,4") + DONE)
+    other = made.step(block("WRITE", "now.txt", "at 4,4") + DONE)
+    made.step(reached="stone")
+    made.rest(2)
+    said = verdicts(made)
+    assert amounts(made, stood)["pinned_before_progress"] == 1
+    assert "pinned_before_progress" not in amounts(made, gone)
+    assert amounts(made, other)["pinned_before_progress"] == 1
+    assert said[stood, "log"].accept
+
+
 def test_a_note_counts_as_never_read_once_there_was_time_to_read_it(made: Made) -> None:
     old = made.step(note("cows"))
     replaced = made.step(block("UPSERT", "places.txt", "lake", "north") + DONE)
