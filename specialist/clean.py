@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from automem import blocks
 from automem.ops import OPERATIONS, RESERVED, Parsed, parse
 from automem.records import Phase
 from automem.vocabulary import one_line
@@ -49,8 +50,8 @@ _MARKER = re.compile(
 )
 # The blocks of `automem.blocks`, which only the agent writes.
 _INVENTED = re.compile(
-    r"--- [0-9]{1,4}\. [A-Z][A-Z0-9_]*\b|--- end of results ---|--- contents of \S|--- end of \S+ ---"
-    r"|=== STEP [0-9]|=== END OF OBSERVATION ===|=== MEMORY HAS BEEN CONSULTED ===",
+    r"--- [0-9]{1,4}\. [A-Z][A-Z0-9_]*\b|--- end of results ---|--- contents of \S|--- end of \S+ ---|=== STEP [0-9]|"
+    + "|".join(map(re.escape, (blocks.OBSERVATION_END, blocks.CONSULTED)))
 )
 # DONE as `automem.ops` understands it, with its END where nothing else is between.
 _DONE = re.compile(
@@ -98,11 +99,11 @@ def clean(text: str, phase: Phase, enabled: Collection[str]) -> Cleaned | Droppe
         enabled: names of the operations that can be used in this phase, the scaffold's own included.
     """
     parsed = parse(text, phase, enabled)
-    blocks = _blocks(text, parsed)
-    if not blocks:
+    spans = _blocks(text, parsed)
+    if not spans:
         return Dropped("no operation", parsed.errors[0] if parsed.errors else "")
-    last = blocks[-1][1]
-    kept = _without(last, fences.around(text[:last], [start for start, _ in blocks]))
+    last = spans[-1][1]
+    kept = _without(last, fences.around(text[:last], [start for start, _ in spans]))
     target = joined(text, kept)
     for reason, detail in _broken(target, phase, enabled):
         return Dropped(reason, detail)
@@ -131,7 +132,7 @@ def joined(text: str, kept: Iterable[Span]) -> str:
 
 def _broken(text: str, phase: Phase, enabled: Collection[str]) -> Iterator[tuple[Reason, str]]:
     parsed = parse(text, phase, enabled)
-    blocks = _blocks(text, parsed)
+    spans = _blocks(text, parsed)
     if fences.MARK in text:
         yield "code fence", one_line(text[text.index(fences.MARK) :], 60)
     if marker := _MARKER.search(text):
@@ -140,14 +141,14 @@ def _broken(text: str, phase: Phase, enabled: Collection[str]) -> Iterator[tuple
         yield "invented result", one_line(text[invented.start() :], 60)
     for error in parsed.errors:
         yield "refused operation", error
-    if not blocks:
+    if not spans:
         yield "no operation", ""
         return
-    if rest := text[blocks[-1][1] :]:
+    if rest := text[spans[-1][1] :]:
         yield "text after the last operation", one_line(rest, 60)
     # What is added to an operation that is open becomes a part of it.
     elif not parsed.done and parse(f"{text}x", phase, enabled).ops != parsed.ops:
-        yield "operation without end", one_line(text[blocks[-1][0] :], 60)
+        yield "operation without end", one_line(text[spans[-1][0] :], 60)
 
 
 def _blocks(text: str, parsed: Parsed) -> list[Span]:
@@ -155,12 +156,12 @@ def _blocks(text: str, parsed: Parsed) -> list[Span]:
 
     DONE takes nothing, so what is said between it and a late END, or the end of the reply, is text after it.
     """
-    blocks = [op.span for op in parsed.ops]
+    spans = [op.span for op in parsed.ops]
     if parsed.done_span:
         start, end = parsed.done_span
         done = _DONE.match(text, start, end)
-        blocks.append((start, done.end() if done else end))
-    return blocks
+        spans.append((start, done.end() if done else end))
+    return spans
 
 
 def _without(end: int, removed: Iterable[Span]) -> tuple[Span, ...]:

@@ -189,7 +189,7 @@ def test_a_block_that_a_chat_marker_ends_is_not_learnt() -> None:
         "--- end of results ---",
         blocks.observation(7, "Do", "You see grass."),
         blocks.pinned([("map.txt", "3,4: tree")]),
-        "=== MEMORY HAS BEEN CONSULTED ===",
+        blocks.handed_over("", "Go on."),
     ],
 )
 def test_what_the_model_made_up_drops_the_item(made_up: str) -> None:
