@@ -14,6 +14,7 @@ from rich.console import Console
 
 import games
 from automem.cli_loop1 import loop1, say
+from automem.cli_loop2 import loop2
 from automem.cli_options import (
     ApiBase,
     ConsultTurns,
@@ -37,6 +38,7 @@ from automem.cli_options import (
 )
 from automem.cli_report import report
 from automem.cli_scaffold import scaffold_app
+from automem.cli_serve import serve
 from automem.cli_trace import trace_app
 from automem.completion import complete_run, complete_task
 from automem.errors import UserError
@@ -64,6 +66,11 @@ app.command(
     epilog="Example: [bold]automem loop1 crafter --model scripted --reviewer rules --steps 1000[/bold]",
     no_args_is_help=True,
 )(loop1)
+app.command(
+    epilog="Example: [bold]automem loop2 crafter --model smollm2 --gameplay scripted --recipe crafter-cpu[/bold]",
+    no_args_is_help=True,
+)(loop2)
+app.command(epilog="Example: [bold]automem serve --model smollm2[/bold]")(serve)
 
 console = Console()
 errors = Console(stderr=True)

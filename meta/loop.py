@@ -32,6 +32,7 @@ from meta.settings import (
     LoopConfig,
     ReviewerSettings,
     SearchSettings,
+    first_problem,
 )
 from meta.storage import LoopFolder
 from meta.trial import Gates
@@ -111,7 +112,7 @@ def plan(request: LoopRequest) -> LoopPlan:
             sandbox=request.sandbox,
         )
     except ValueError as error:
-        raise UserError(_first(error)) from error
+        raise UserError(first_problem(error)) from error
     if root.game != game:
         raise UserError(f"scaffold {root.ref} plays {root.game}, and {request.game} is {game}")
     reviewers.check(request.reviewer)
@@ -229,13 +230,3 @@ def _resumable(planned: LoopPlan) -> LoopFolder:
             "--run name"
         )
     return loop
-
-
-def _first(error: ValueError) -> str:
-    """What pydantic says was wrong, without its frame."""
-    errors = getattr(error, "errors", None)
-    if not errors:
-        return str(error)
-    found = errors()[0]
-    where = ".".join(map(str, found["loc"]))
-    return f"{where}: {found['msg']}" if where else str(found["msg"]).removeprefix("Value error, ")

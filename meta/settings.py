@@ -180,3 +180,13 @@ class LoopConfig(_Strict):
 def _short(value: Any) -> str:
     text = str(value)
     return text if len(text) < 120 else f"{text[:117]}..."
+
+
+def first_problem(error: ValueError) -> str:
+    """What pydantic says was wrong, without its frame."""
+    errors = getattr(error, "errors", None)
+    if not errors:
+        return str(error)
+    found = errors()[0]
+    where = ".".join(map(str, found["loc"]))
+    return f"{where}: {found['msg']}" if where else str(found["msg"]).removeprefix("Value error, ")

@@ -1,0 +1,45 @@
+"""Deciders, one file or folder each, behind `specialist.search.decider.Decider`.
+
+A new one is a function from settings to a decider and a line in `DECIDERS`; in another package, an entry point of
+the group ``automem.deciders``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from automem.errors import UserError
+from specialist.search.decider import Decider
+from specialist.search.settings import DeciderSettings
+
+Maker = Callable[[DeciderSettings, Path], Decider]
+"""Takes the settings, and the search's folder, whose records a decider may read and where it keeps its transcripts."""
+
+
+def _halving(settings: DeciderSettings, folder: Path) -> Decider:
+    from specialist.search.deciders.halving import Halving
+
+    return Halving(settings.width, settings.seed)
+
+
+DECIDERS: Mapping[str, Maker] = {"halving": _halving}
+"""By the kinds that settings call them. What a decider needs is imported when it is chosen."""
+
+GROUP = "automem.deciders"
+
+
+def kinds() -> tuple[str, ...]:
+    """Every kind that can be chosen."""
+    return (*DECIDERS, *(entry.name for entry in entry_points(group=GROUP)))
+
+
+def make(settings: DeciderSettings, folder: Path) -> Decider:
+    """The decider that settings describe; reaches nothing. Raises `UserError` when there is none of this kind."""
+    if settings.kind in DECIDERS:
+        return DECIDERS[settings.kind](settings, folder)
+    for entry in entry_points(group=GROUP):
+        if entry.name == settings.kind:
+            return entry.load()(settings, folder)
+    raise UserError(f"no decider {settings.kind!r}; there are {', '.join(kinds())}")

@@ -1,0 +1,212 @@
+"""From what a person asked for to a search that runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import games
+from automem import evaluate, lineage, runs
+from automem.errors import UserError
+from automem.evaluate import Request
+from automem.models import registry
+from automem.runs import PlannedTask, PlayedModel, PlayedScaffold
+from automem.sandbox import SandboxConfig, choose_mode
+from automem.scaffold import Scaffold
+from games import suites
+from meta.settings import GateSettings, first_problem
+from specialist.recipe import Recipe
+from specialist.search import deciders, ledger, storage
+from specialist.search.players import Players
+from specialist.search.search import Search
+from specialist.search.settings import (
+    COLLECT_SEEDS,
+    GATE_SEEDS,
+    HELD_OUT_SEEDS,
+    BaseSettings,
+    CollectSettings,
+    DeciderSettings,
+    EngineSettings,
+    SearchConfig,
+    TrainSettings,
+)
+from specialist.search.storage import SearchFolder
+from specialist.search.watching import SearchWatcher
+from specialist.select import engines
+from specialist.serve import bases
+
+HELD_OUT = 40
+"""Held-out seeds when nobody names any."""
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """What a person asked for; everything that is not given follows the suite.
+
+    Attributes:
+        game: a game, a suite of one game, or one task.
+        base: the model whose specialist is trained.
+        gameplay: commits every action.
+        recipe: the one to begin with.
+        teacher: does the memory work that is learnt; None for the gameplay model.
+        scaffold: a version, named as for `automem.lineage.locate`.
+        collect_seeds, gate_seeds, held_out: seeds as ``games.suites.parse_seeds`` reads them, or None.
+        traces: runs to learn from instead of collecting.
+        collect_steps, steps: step limits while collecting, and of the gate and held-out seeds.
+        consult_turns: replies of a PLAN phase in which the teacher may read.
+        name: the search's name, or None for a new one.
+        resume: go on with the search of this name.
+        engine, decider, training, gate, sandbox: see `specialist.search.settings`.
+    """
+
+    game: str
+    base: BaseSettings
+    gameplay: PlayedModel
+    recipe: Recipe
+    teacher: PlayedModel | None = None
+    scaffold: str | None = None
+    collect_seeds: str | None = None
+    traces: tuple[str, ...] = ()
+    gate_seeds: str | None = None
+    held_out: str | None = None
+    collect_steps: int | None = None
+    steps: int | None = None
+    consult_turns: int = 1
+    name: str | None = None
+    resume: bool = False
+    engine: EngineSettings = field(default_factory=EngineSettings)
+    decider: DeciderSettings = field(default_factory=DeciderSettings)
+    training: TrainSettings = field(default_factory=TrainSettings)
+    gate: GateSettings | None = field(default_factory=GateSettings)
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """A checked request: the settings, and the scaffold that is played."""
+
+    config: SearchConfig
+    scaffold: Scaffold
+
+
+def plan(request: SearchRequest) -> SearchPlan:
+    """Check everything that can be checked before anything starts or is reached. Raises errors for people."""
+    if request.resume and request.name is None:
+        raise UserError("--resume needs the name of the search to go on with: add --run NAME")
+    most = request.gate.most if request.gate is not None else 1
+    tasks = _tasks(request, request.gate_seeds or f"{GATE_SEEDS}..{GATE_SEEDS + most - 1}", request.steps, most)
+    game = games.game_of(tasks[0].task)
+    name = runs.valid_name(request.name or runs.new_name(f"loop2-{game}", request.base.name))
+    played = _scaffold(request, name, game)
+    if played.game != game:
+        raise UserError(f"scaffold {played.ref} plays {played.game}, and {request.game} is {game}")
+    collected: tuple[PlannedTask, ...] = ()
+    if not request.traces:
+        wanted = _episodes(request.recipe)
+        seeds = request.collect_seeds or f"{COLLECT_SEEDS}..{COLLECT_SEEDS + wanted - 1}"
+        collected = _tasks(request, seeds, request.collect_steps or request.steps, None)
+    try:
+        config = SearchConfig(
+            name=name,
+            game=game,
+            created=runs.now(),
+            base=request.base,
+            gameplay=request.gameplay,
+            scaffold=PlayedScaffold(ref=played.ref, identity=played.identity, folder=f"scaffolds/{played.ref}"),
+            collect=CollectSettings(
+                teacher=request.teacher or request.gameplay,
+                tasks=collected,
+                traces=request.traces,
+                consult_turns=request.consult_turns,
+            ),
+            recipe=request.recipe,
+            tasks=tasks,
+            held_out=suites.parse_seeds(request.held_out or f"{HELD_OUT_SEEDS}..{HELD_OUT_SEEDS + HELD_OUT - 1}"),
+            engine=request.engine,
+            decider=request.decider,
+            training=request.training,
+            gate=request.gate,
+            versions=runs.versions(),
+            sandbox=request.sandbox,
+        )
+    except ValueError as error:
+        raise UserError(first_problem(error)) from error
+    for model in (request.base.server or None, request.gameplay.name, config.collect.teacher.name):
+        if model is not None:
+            registry.check(model)
+    bases.base(request.base.name)
+    engines.check(request.engine)
+    deciders.make(request.decider, runs.runs_folder() / name)
+    choose_mode(request.sandbox)
+    planned = SearchPlan(config, played)
+    if request.resume and storage.exists(name):
+        _resumable(planned)
+    else:
+        lineage.check_unchanged(played)
+        runs.free_folder(name)
+    return planned
+
+
+async def run(
+    planned: SearchPlan, resume: bool, watcher: SearchWatcher, workers: int
+) -> tuple[SearchFolder, dict[str, Any]]:
+    """Create or reopen the search, and run it to its end.
+
+    Args:
+        planned: what to do.
+        resume: go on with a search that is there.
+        watcher: is told what happens.
+        workers: episodes at once.
+    """
+    config = planned.config
+    there = resume and storage.exists(config.name)
+    search = _resumable(planned) if there else storage.create(config, planned.scaffold)
+    decider = deciders.make(config.decider, search.folder)
+    engine = engines.make(config.engine, search.folder)
+    players = Players(search, watcher, workers)
+    try:
+        with watcher, runs.exclusive(search.folder):
+            watcher.opened(search, len(ledger.read(search.folder)))
+            await decider.ready()
+            return search, await Search(search, decider, engine, players, watcher, workers).run()
+    finally:
+        await players.close()
+        await decider.close()
+
+
+def _tasks(request: SearchRequest, seeds: str, steps: int | None, most: int | None) -> tuple[PlannedTask, ...]:
+    planned = evaluate.planned_tasks(Request(request.game, request.gameplay, seeds=seeds, steps=steps))
+    of = sorted({games.game_of(task.task) for task in planned})
+    if len(of) > 1:
+        raise UserError(f"{request.game} plays {', '.join(of)}; a scaffold belongs to one game: name a game or a task")
+    return tuple(task.model_copy(update={"seeds": task.seeds[:most]}) for task in planned)
+
+
+def _episodes(recipe: Recipe) -> int:
+    """Episodes of each task to collect when nobody says: what the recipe's quotas need, twice over."""
+    data = recipe.data
+    return max(4, -(-2 * data.examples // max(1, round(data.per_episode * data.best_episodes))))
+
+
+def _scaffold(request: SearchRequest, name: str, game: str) -> Scaffold:
+    if request.resume and storage.exists(name):
+        search = storage.load(name)
+        if request.scaffold in (
+            None,
+            search.config.scaffold.ref,
+        ):  # which may have been changed since; the copy has not
+            return search.scaffold()
+    return lineage.resolve(request.scaffold or f"{game}/v0")
+
+
+def _resumable(planned: SearchPlan) -> SearchFolder:
+    """The search of the plan's name, if it is the same. Raises `UserError` with the differences."""
+    search = storage.load(planned.config.name)
+    differences = search.config.differences(planned.config)
+    if differences:
+        listed = "\n".join(f"  {line}" for line in differences)
+        raise UserError(
+            f"search {planned.config.name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a "
+            "new --run name"
+        )
+    return search

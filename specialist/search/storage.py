@@ -1,0 +1,136 @@
+"""The folder of a search, and what makes it resumable: each stage leaves a file when it is over, whole or not at all.
+
+::
+
+    runs/<search>/
+      loop2.toml                      everything that decides it (`specialist.search.settings`)
+      scaffolds/<game>/<version>/     what is played
+      collect/<n>/                    runs of the teacher, on training seeds
+      data/<key>/selection|dataset    what was selected and prepared
+      rounds/<n>.json                 what was proposed
+      trainings/<key>/                training runs (`specialist.train.spec`)
+      play/<player>/gate|held-out/    runs of the untrained base model ("base") and of specialists, by identity
+      ledger.jsonl                    a row for each training run
+      result.json                     the search is over
+      loop2.html                      the page about it
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+from pydantic import ValidationError
+
+from automem import runs, scaffold
+from automem.errors import UserError
+from automem.scaffold import Scaffold
+from meta.storage import read_json
+from specialist.recipe import Recipe
+from specialist.search.settings import SearchConfig
+
+SEARCH, RESULT, PAGE = "loop2.toml", "result.json", "loop2.html"
+
+
+class SearchFolder:
+    """A search on disk.
+
+    Attributes:
+        folder: ``runs/<search>``.
+        config: its settings.
+    """
+
+    def __init__(self, folder: Path, config: SearchConfig) -> None:
+        self.folder = folder
+        self.config = config
+
+    def scaffold(self) -> Scaffold:
+        """What is played. Raises `UserError` when it was changed since the search began."""
+        played = self.config.scaffold
+        found = scaffold.load(str(self.folder / played.folder))
+        if found.identity != played.identity:
+            raise UserError(
+                f"{found.folder} was changed since the search began (identity {found.identity[:12]}, expected "
+                f"{played.identity[:12]}); restore it, or start a new search"
+            )
+        return found
+
+    def collected(self, number: int) -> Path:
+        """The teacher's run of this number, from 1."""
+        return self.folder / "collect" / str(number)
+
+    def data(self, key: str) -> Path:
+        """What was selected and prepared in one way."""
+        return self.folder / "data" / key
+
+    def proposals(self, number: int) -> Path:
+        """What was proposed for a round."""
+        return self.folder / "rounds" / f"{number}.json"
+
+    def training(self, recipe: Recipe, data: str) -> Path:
+        """Where a recipe is trained on a dataset. Its data settings do not count: the dataset says it all."""
+        decides = recipe.model_dump_json(exclude={"name", "data"})
+        return self.folder / "trainings" / hashlib.sha256(f"{data} {decides}".encode()).hexdigest()[:16]
+
+    def play(self, player: str, purpose: str) -> Path:
+        """A player's run: ``base``, or the identity of an adapter; ``gate`` or ``held-out``."""
+        return self.folder / "play" / player[:16] / purpose
+
+    def result(self) -> dict[str, Any] | None:
+        """What the search came to; None while it is not over."""
+        return read_json(self.folder / RESULT)
+
+
+def create(config: SearchConfig, played: Scaffold) -> SearchFolder:
+    """Write a new search's folder. Raises `UserError` when the name is taken or the disk refuses."""
+    folder = runs.free_folder(config.name)
+    scratch = folder.with_name(f".{config.name}.part-{os.getpid()}")
+    shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed; in containers numbers come again
+    try:
+        scratch.mkdir(parents=True)
+        played.save(scratch / config.scaffold.folder)
+        text = tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+        (scratch / SEARCH).write_text(text, encoding="utf-8")
+        scratch.rename(folder)
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise UserError(f"{folder}: cannot create the search: {error.strerror}") from error
+    return SearchFolder(folder, config)
+
+
+def exists(name: str) -> bool:
+    """Whether there is a search of this name."""
+    return (runs.runs_folder() / name / SEARCH).is_file()
+
+
+def load(name: str) -> SearchFolder:
+    """A search by name, or by the path of its folder. Raises `UserError`."""
+    for folder in (runs.runs_folder() / name, Path(name)):
+        if (folder / SEARCH).is_file():
+            return SearchFolder(folder, _config(folder / SEARCH))
+    known = ", ".join(search.config.name for search in all_searches()[:8]) or "none yet"
+    raise UserError(f"no search {name!r} in {runs.runs_folder()}/. The latest ones: {known}")
+
+
+def all_searches() -> list[SearchFolder]:
+    """All readable searches, the latest first."""
+    found = []
+    for path in runs.runs_folder().glob(f"*/{SEARCH}"):
+        try:
+            found.append(SearchFolder(path.parent, _config(path)))
+        except UserError:
+            continue
+    return sorted(found, key=lambda search: search.config.created, reverse=True)
+
+
+def _config(path: Path) -> SearchConfig:
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        return SearchConfig.model_validate({"gate": None} | data)  # TOML has no None: what is not there is none
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise UserError(f"{path}: not a search of this version of AutoMem: {error}") from error

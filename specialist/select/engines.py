@@ -1,0 +1,52 @@
+"""Which engines there are. A new one is a file, and a line in `ENGINES`; in another package, an entry point.
+
+Entry points are of the group ``automem.engines``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from automem.errors import UserError
+from specialist.select.engine import Engine
+
+if TYPE_CHECKING:
+    from specialist.search.settings import EngineSettings
+
+Maker = Callable[["EngineSettings", Path], Engine]
+"""Takes the settings, and the search's folder, where an engine may keep transcripts and criteria."""
+
+
+def _rules(settings: EngineSettings, folder: Path) -> Engine:
+    from specialist.select.rules import Rules
+
+    return Rules()
+
+
+ENGINES: Mapping[str, Maker] = {"rules": _rules}
+"""By the kinds that settings call them. What an engine needs is imported when it is chosen."""
+
+GROUP = "automem.engines"
+
+
+def kinds() -> tuple[str, ...]:
+    """Every kind that can be chosen."""
+    return (*ENGINES, *(entry.name for entry in entry_points(group=GROUP)))
+
+
+def make(settings: EngineSettings, folder: Path) -> Engine:
+    """The engine that settings describe; reaches nothing. Raises `UserError` when there is none of this kind."""
+    if settings.kind in ENGINES:
+        return ENGINES[settings.kind](settings, folder)
+    for entry in entry_points(group=GROUP):
+        if entry.name == settings.kind:
+            return entry.load()(settings, folder)
+    raise UserError(f"no engine {settings.kind!r}; there are {', '.join(kinds())}")
+
+
+def check(settings: EngineSettings) -> None:
+    """Whether the settings can make an engine. Raises `UserError`."""
+    make(settings, Path())
