@@ -89,7 +89,8 @@ def schedule(
     """
     shapes = shapes_of(examples, sharing)
     width = slots * devices
-    drawn, rng = [], random.Random(seed)
+    drawn: list[Pass] = []
+    rng = random.Random(seed)
     epoch = _epoch(shapes, batch, width, rng)
     count = max(1, math.ceil(epochs * len(epoch) / width - 1e-9))
     while len(drawn) < count * width:
@@ -123,7 +124,7 @@ def shapes_of(examples: Sequence[Tokenised], sharing: bool = True) -> list[Shape
     return [Shape(number[example.system], begins[example.system], len(example)) for example in examples]
 
 
-def common(prompts: Sequence[Sequence[int]]) -> int:
+def common(prompts: Sequence[tuple[int, ...]]) -> int:
     """How many tokens prompts have in common at their beginning, if it is worth while; else 0.
 
     The last token of a prompt does not count: from it the first token of a target is learned.
