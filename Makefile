@@ -1,7 +1,7 @@
 # `make` or `make help` lists what there is. `make demo` and `make test` set everything up themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format play eval loop1 runs report log diff check doctor bench clean
+.PHONY: help setup demo test lint format play eval loop1 loop2 serve runs report log diff check doctor bench clean
 
 # The first Python that is new enough: `command -v` alone would also find shims that start nothing.
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
@@ -20,11 +20,12 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  TASK=$(TASK) SUITE=$(SUITE) MODEL=$(MODEL) can be given, and ARGS for further options,"
-	@echo "  RUN for report, GAME for log and loop1, REVIEWER (rules, llm, command) and META for loop1,"
+	@echo "  RUN for report, GAME for log and the loops, REVIEWER (rules, llm, command) and META for loop1,"
+	@echo "  GAMEPLAY and RECIPE for loop2,"
 	@echo "  versions A and B for diff, REF for check,"
 	@echo "  e.g. make play TASK=nethack MODEL=smollm2 ARGS='--watch --steps 20'"
 
-setup: ## everything installed into .venv, once (EXTRAS=train for the training libraries)
+setup: ## everything installed into .venv, once (EXTRAS=ray for further extras)
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer is needed and not found; give it as PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) scripts/setup.py $(EXTRAS)
 
@@ -52,6 +53,14 @@ eval: setup ## play a SUITE and store the run
 loop1: setup ## let a REVIEWER rewrite the scaffold of GAME, ITERATIONS times, and keep what plays better
 	@$(BIN)/automem loop1 $(or $(GAME),crafter) --model $(MODEL) --reviewer $(REVIEWER) --iterations $(ITERATIONS) \
 		$(if $(META),--meta-model $(META)) $(if $(RUN),--run $(RUN)) $(ARGS)
+
+# MODEL is whose specialist is trained, GAMEPLAY acts.
+loop2: setup ## train a memory specialist of MODEL for GAME by RECIPE, play it beside GAMEPLAY and compare
+	@$(BIN)/automem loop2 $(or $(GAME),crafter) --model $(if $(filter scripted,$(MODEL)),smollm2,$(MODEL)) \
+		$(if $(GAMEPLAY),--gameplay $(GAMEPLAY)) $(if $(RECIPE),--recipe $(RECIPE)) $(if $(RUN),--run $(RUN)) $(ARGS)
+
+serve: setup ## serve MODEL, and specialists of it (ARGS="--specialist FOLDER")
+	@$(BIN)/automem serve --model $(if $(filter scripted,$(MODEL)),smollm2,$(MODEL)) $(ARGS)
 
 runs: setup ## the runs so far
 	@$(BIN)/automem runs
