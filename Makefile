@@ -17,7 +17,7 @@ EXTRAS ?=
 ARGS ?=
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  TASK=$(TASK) SUITE=$(SUITE) MODEL=$(MODEL) can be given, and ARGS for further options,"
 	@echo "  RUN for report, GAME for log and the loops, REVIEWER (rules, llm, command) and META for loop1,"
