@@ -28,14 +28,14 @@ _UNKNOWN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 WIDTH = 520
 """Pixels across the marks of a chart."""
 
-_TEXT, _GRID, _LINE = "#fe0001", "#fe0002", "#fe0003"
-_RUN = tuple(f"#fd000{i}" for i in range(RUNS))
+_TEXT, _GRID, LINE = "#fe0001", "#fe0002", "#fe0003"
+RUN = tuple(f"#fd000{i}" for i in range(RUNS))
 _FILE = tuple(f"#fc000{i}" for i in range(FILES))
 _COLOURS = {
     _TEXT: "text",
     _GRID: "grid",
-    _LINE: "axis",
-    **{colour: f"run-{i}" for i, colour in enumerate(_RUN)},
+    LINE: "axis",
+    **{colour: f"run-{i}" for i, colour in enumerate(RUN)},
     **{colour: f"file-{i}" for i, colour in enumerate(_FILE)},
 }
 """Colours that no chart would have by itself, and what they stand for in the page's style sheet."""
@@ -61,23 +61,31 @@ def shape(run: int) -> str:
 Row = Mapping[str, Any]
 
 
-def progression(rows: Sequence[Row], episodes: Sequence[Row], runs: Sequence[str]) -> str:
+def progression(
+    rows: Sequence[Row],
+    episodes: Sequence[Row],
+    runs: Sequence[str],
+    across: str = "progression in %",
+    title: str = "Mean progression by task with 95 % intervals",
+) -> str:
     """Mean progression with its interval, a line for each task and run, and the episodes as small marks.
 
     Args:
         rows: ``task``, ``run`` (number), ``mean``, ``low``, ``high`` (both None without an interval), ``label``.
         episodes: ``task``, ``run``, ``value``, ``label``.
         runs: names.
+        across: what goes across, in percent.
+        title: what the chart shows.
     """
     place = alt.Y("task:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False))
     offset = alt.YOffset("run:O", scale=alt.Scale(domain=list(range(len(runs))), paddingInner=0.3))
-    means, points = _data(rows), _data(episodes)
-    across = alt.Scale(domain=[0, 100])
+    means, points = data(rows), data(episodes)
+    scale = alt.Scale(domain=[0, 100])
     ticks = (
         alt.Chart(points)
         .mark_tick(thickness=1.5, size=12, opacity=0.55)
         .encode(
-            alt.X("value:Q", scale=across, title="progression in %"),
+            alt.X("value:Q", scale=scale, title=across),
             place,
             offset,
             _run_colour(),
@@ -85,39 +93,37 @@ def progression(rows: Sequence[Row], episodes: Sequence[Row], runs: Sequence[str
         )
     )
     spans = (
-        alt.Chart(_data([row for row in rows if row["low"] is not None]))
+        alt.Chart(data([row for row in rows if row["low"] is not None]))
         .mark_rule(strokeWidth=2.5)
-        .encode(
-            alt.X("low:Q", scale=across), alt.X2("high:Q"), place, offset, _run_colour(), alt.Description("label:N")
-        )
+        .encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"), place, offset, _run_colour(), alt.Description("label:N"))
     )
     marks = (
         alt.Chart(means)
         .mark_point(filled=True, size=75, opacity=1)
-        .encode(alt.X("mean:Q", scale=across), place, offset, _run_colour(), _run_shape(), alt.Description("label:N"))
+        .encode(alt.X("mean:Q", scale=scale), place, offset, _run_colour(), _run_shape(), alt.Description("label:N"))
     )
     height = max(1, len({row["task"] for row in rows})) * (14 + 18 * len(runs))
-    return _drawn(ticks + spans + marks, "Mean progression by task with 95 % intervals", height)
+    return drawn(ticks + spans + marks, title, height)
 
 
 def differences(rows: Sequence[Row], title: str) -> str:
     """Paired differences with their intervals: ``task``, ``mean``, ``low``, ``high``, ``label``, ``run``."""
     place = alt.Y("task:N", title=None, sort=None, axis=alt.Axis(labelLimit=220, domain=False, ticks=False))
     spans = (
-        alt.Chart(_data([row for row in rows if row["low"] is not None]))
+        alt.Chart(data([row for row in rows if row["low"] is not None]))
         .mark_rule(strokeWidth=2.5)
         .encode(alt.X("low:Q"), alt.X2("high:Q"), place, _run_colour(), alt.Description("label:N"))
     )
     marks = (
-        alt.Chart(_data(rows))
+        alt.Chart(data(rows))
         .mark_point(filled=True, size=75, opacity=1)
         .encode(
             alt.X("mean:Q", title="difference in progression, percentage points"),
             place, _run_colour(), _run_shape(), alt.Description("label:N"),
         )
     )  # fmt: skip
-    zero = alt.Chart(_data([{"at": 0}])).mark_rule(color=_LINE, strokeDash=[4, 3]).encode(alt.X("at:Q"))
-    return _drawn(zero + spans + marks, title, 26 * len(rows) + 8)
+    zero = alt.Chart(data([{"at": 0}])).mark_rule(color=LINE, strokeDash=[4, 3]).encode(alt.X("at:Q"))
+    return drawn(zero + spans + marks, title, 26 * len(rows) + 8)
 
 
 def curves(rows: Sequence[Row], title: str, value: str, steps: bool = False) -> str:
@@ -130,7 +136,7 @@ def curves(rows: Sequence[Row], title: str, value: str, steps: bool = False) -> 
         steps: the value stays as it is until the next point.
     """
     lines = (
-        alt.Chart(_data(rows))
+        alt.Chart(data(rows))
         .mark_line(strokeWidth=1.6, opacity=_opacity(rows), interpolate="step-after" if steps else "linear")
         .encode(
             alt.X("step:Q", title="step"), alt.Y("value:Q", title=value), _run_colour(), alt.Detail("line:N"),
@@ -138,28 +144,28 @@ def curves(rows: Sequence[Row], title: str, value: str, steps: bool = False) -> 
             alt.Description("label:N"),
         )
     )  # fmt: skip
-    return _drawn(lines, title, 170)
+    return drawn(lines, title, 170)
 
 
 def files(rows: Sequence[Row], title: str) -> str:
     """Size of memory files over steps: ``step``, ``value`` (bytes), ``file`` (number), ``line``, ``label``."""
     colour = alt.Color("file:O", scale=alt.Scale(domain=list(range(FILES)), range=list(_FILE)), legend=None)
     lines = (
-        alt.Chart(_data(rows))
+        alt.Chart(data(rows))
         .mark_line(strokeWidth=1.6, opacity=_opacity(rows), interpolate="step-after")
         .encode(
             alt.X("step:Q", title="step"), alt.Y("value:Q", title="bytes", axis=alt.Axis(format="~s")), colour,
             alt.Detail("line:N"), alt.Description("label:N"),
         )
     )  # fmt: skip
-    return _drawn(lines, title, 170)
+    return drawn(lines, title, 170)
 
 
 def achievements(rows: Sequence[Row], order: Sequence[str], title: str) -> str:
     """When each achievement fell: ``step``, ``name``, ``run``, ``label``; `order` from the top down."""
     runs = sorted({row["run"] for row in rows})
     marks = (
-        alt.Chart(_data(rows))
+        alt.Chart(data(rows))
         .mark_point(filled=True, size=42, opacity=0.75)
         .encode(
             alt.X("step:Q", title="step", scale=alt.Scale(domainMin=0)),
@@ -171,10 +177,11 @@ def achievements(rows: Sequence[Row], order: Sequence[str], title: str) -> str:
             _run_colour(), _run_shape(), alt.Description("label:N"),
         )
     )  # fmt: skip
-    return _drawn(marks, title, (12 + 6 * len(runs)) * max(1, len(order)))
+    return drawn(marks, title, (12 + 6 * len(runs)) * max(1, len(order)))
 
 
-def _data(rows: Sequence[Row]) -> alt.Data:
+def data(rows: Sequence[Row]) -> alt.Data:
+    """Rows as a chart holds them."""
     return alt.Data(values=[dict(row) for row in rows])
 
 
@@ -184,21 +191,28 @@ def _opacity(rows: Sequence[Row]) -> float:
 
 
 def _run_colour() -> alt.Color:
-    return alt.Color("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_RUN)), legend=None)
+    return alt.Color("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(RUN)), legend=None)
 
 
 def _run_shape() -> alt.Shape:
     return alt.Shape("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_SHAPES)), legend=None)
 
 
-def _drawn(chart: Any, label: str, height: int) -> str:
+def drawn(chart: Any, label: str, height: int, width: int = WIDTH) -> str:
+    """A chart as an element of a page, in the page's colours.
+
+    Args:
+        chart: of Altair; its colours are `LINE` and those of `RUN`.
+        label: what it shows, for those who cannot see it.
+        height, width: of what the axes enclose, in pixels.
+    """
     axis = {
-        "labelColor": _TEXT, "titleColor": _TEXT, "gridColor": _GRID, "domainColor": _LINE, "tickColor": _LINE,
+        "labelColor": _TEXT, "titleColor": _TEXT, "gridColor": _GRID, "domainColor": LINE, "tickColor": LINE,
         "labelFontSize": 12, "labelFlush": False, "labelSeparation": 6, "titleFontSize": 12,
         "titleFontWeight": "normal", "titlePadding": 8,
     }  # fmt: skip
     finished = chart.properties(
-        width=WIDTH, height=height, background="transparent", padding={"left": 10, "right": 10, "top": 4, "bottom": 4}
+        width=width, height=height, background="transparent", padding={"left": 10, "right": 10, "top": 4, "bottom": 4}
     ).configure(axis=axis, view={"stroke": None})
     # The default would let a chart's data be fetched from anywhere; ours has all of it in itself.
     svg = vl_convert.vegalite_to_svg(_drawable(finished.to_dict()), allowed_base_urls=[])

@@ -7,19 +7,15 @@ script puts into text nodes. The page's policy lets no other script run and noth
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from importlib import resources
 from typing import Any
 
-import jinja2
 import orjson
 from markupsafe import Markup
 
 import games
 from automem import compare as comparing
 from automem import runs as stored
-from automem.report import charts, figures, tiles
+from automem.report import charts, figures, frame, tiles
 from automem.report.episode import Packed
 from automem.report.gather import Gathered
 
@@ -32,45 +28,19 @@ _SCRIPTS = ("parts.js", "picture.js", "memory.js", "turns.js", "replay.js")
 
 def page(gathered: Gathered) -> str:
     """The whole file."""
-    script = "\n".join(_text(name) for name in _SCRIPTS)
+    script = "\n".join(frame.text("automem.report", f"page/{name}") for name in _SCRIPTS)
     script = f'"use strict";\n(() => {{\n{script}\n}})();\n'
-    style = _text("report.css") + _colours()
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        loader=jinja2.FunctionLoader(_text),
-    )  # fmt: skip
-    environment.filters |= {"percent": figures.percent, "interval": figures.interval, "signed": figures.signed}
-    return environment.get_template("page.html.j2").render(
+    style = frame.style()
+    template = frame.environment("automem.report", "page").get_template("page.html.j2")
+    return template.render(
         mark=Markup(MARK),
-        policy=_policy(script, style),
+        policy=frame.policy(script, style),
         style=Markup(style),
         script=Markup(script),
         created=stored.now(),
         versions=stored.versions(),
         **_overview(gathered),
         **_replay(gathered),
-    )
-
-
-def _text(name: str) -> str:
-    return resources.files(__package__).joinpath("page", name).read_text("utf-8")
-
-
-def _policy(script: str, style: str) -> str:
-    """Content-Security-Policy: this script and these styles, pictures that the page holds itself, nothing else."""
-    own = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (script, style)]
-    return (
-        f"default-src 'none'; script-src 'sha256-{own[0]}'; style-src 'sha256-{own[1]}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
-    )
-
-
-def _colours() -> str:
-    """Classes of charts' colours (`automem.report.svg`)."""
-    names = [f"run-{i}" for i in range(charts.RUNS)] + [f"file-{i}" for i in range(charts.FILES)]
-    return "".join(
-        f".fill-{name}{{fill:var(--{name})}}.stroke-{name}{{stroke:var(--{name})}}"
-        for name in (*names, "text", "grid", "axis")
     )
 
 

@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
-import vl_convert
 
-from automem.report.svg import restyled
+from automem.report.charts import LINE, RUN, data, drawn
 from meta.gate import Look
 
 Row = Mapping[str, Any]
 
-WIDTH = 520
-"""Pixels across the marks of a chart."""
-
-_TEXT, _GRID, _LINE = "#fe0001", "#fe0002", "#fe0003"
-_GATE, _HELD_OUT = "#fd0000", "#fd0001"
-_COLOURS = {_TEXT: "text", _GRID: "grid", _LINE: "axis", _GATE: "run-0", _HELD_OUT: "run-1"}
-"""Colours that no chart would have by itself, and what they stand for in the style sheet of reports."""
+_GATE, _HELD_OUT = RUN[:2]
 
 SERIES = ("gate", "held-out")
 """What `versions` shows, in the order of their colours and marks."""
@@ -42,7 +35,7 @@ def versions(rows: Sequence[Row]) -> str:
     shape = alt.Shape("series:N", scale=alt.Scale(domain=list(SERIES), range=["circle", "square"]), legend=None)
     up = alt.Scale(zero=False, nice=True)
     lines = (
-        alt.Chart(_data(rows))
+        alt.Chart(data(rows))
         .mark_line(strokeWidth=1.4, opacity=0.6)
         .encode(
             at, alt.Y("mean:Q", title="progression in %", scale=up), offset, colour,
@@ -50,16 +43,16 @@ def versions(rows: Sequence[Row]) -> str:
         )
     )  # fmt: skip
     spans = (
-        alt.Chart(_data([row for row in rows if row["low"] is not None]))
+        alt.Chart(data([row for row in rows if row["low"] is not None]))
         .mark_rule(strokeWidth=2.5)
         .encode(at, alt.Y("low:Q", scale=up), alt.Y2("high:Q"), offset, colour, alt.Description("label:N"))
     )
     marks = (
-        alt.Chart(_data(rows))
+        alt.Chart(data(rows))
         .mark_point(filled=True, size=75, opacity=1)
         .encode(at, alt.Y("mean:Q", scale=up), offset, colour, shape, alt.Description("label:N"))
     )
-    return _drawn(lines + spans + marks, "Mean progression by version with 95 % intervals", WIDTH, 210)
+    return drawn(lines + spans + marks, "Mean progression by version with 95 % intervals", 210)
 
 
 def trajectory(looks: Sequence[Look], smallest: float, label: str) -> str:
@@ -77,7 +70,7 @@ def trajectory(looks: Sequence[Look], smallest: float, label: str) -> str:
     up = alt.Scale(domain=domain, nice=True, zero=False)
     rows = [{**row, **{end: _within(row[end], domain) for end in ("low", "high")}} for row in rows]
     across = alt.X("seeds:Q", title="seeds played", scale=alt.Scale(domainMin=0), axis=alt.Axis(tickMinStep=1))
-    bounded = _data([row for row in rows if row["low"] is not None])
+    bounded = data([row for row in rows if row["low"] is not None])
     band = (
         alt.Chart(bounded)
         .mark_area(opacity=0.18, color=_GATE)
@@ -89,22 +82,22 @@ def trajectory(looks: Sequence[Look], smallest: float, label: str) -> str:
         .encode(across, alt.Y("low:Q", scale=up), alt.Y2("high:Q"), alt.Description("label:N"))
     )
     line = (
-        alt.Chart(_data(rows))
+        alt.Chart(data(rows))
         .mark_line(strokeWidth=1.8, color=_GATE)
         .encode(across, alt.Y("mean:Q", scale=up, title="difference, points"))
     )
     marks = (
-        alt.Chart(_data(rows))
+        alt.Chart(data(rows))
         .mark_point(filled=True, size=45, opacity=1, color=_GATE)
         .encode(across, alt.Y("mean:Q", scale=up), alt.Description("label:N"))
     )
-    zero = alt.Chart(_data([{"at": 0}])).mark_rule(color=_LINE).encode(alt.Y("at:Q", scale=up))
+    zero = alt.Chart(data([{"at": 0}])).mark_rule(color=LINE).encode(alt.Y("at:Q", scale=up))
     worth = (
-        alt.Chart(_data([{"at": 100 * smallest}]))
+        alt.Chart(data([{"at": 100 * smallest}]))
         .mark_rule(color=_HELD_OUT, strokeDash=[5, 3])
         .encode(alt.Y("at:Q", scale=up))
     )
-    return _drawn(band + zero + worth + spans + line + marks, label, 400, 150)
+    return drawn(band + zero + worth + spans + line + marks, label, 150, 400)
 
 
 def _row(look: Look) -> dict[str, Any]:
@@ -117,19 +110,3 @@ def _row(look: Look) -> dict[str, Any]:
 
 def _within(value: float | None, domain: Sequence[float]) -> float | None:
     return None if value is None else min(max(value, domain[0]), domain[1])
-
-
-def _data(rows: Sequence[Row]) -> alt.Data:
-    return alt.Data(values=[dict(row) for row in rows])
-
-
-def _drawn(chart: Any, label: str, width: int, height: int) -> str:
-    axis = {
-        "labelColor": _TEXT, "titleColor": _TEXT, "gridColor": _GRID, "domainColor": _LINE, "tickColor": _LINE,
-        "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal", "titlePadding": 8,
-    }  # fmt: skip
-    finished = chart.properties(
-        width=width, height=height, background="transparent", padding={"left": 10, "right": 10, "top": 6, "bottom": 4}
-    ).configure(axis=axis, view={"stroke": None})
-    # The default would let a chart's data be fetched from anywhere; ours has all of it in itself.
-    return restyled(vl_convert.vegalite_to_svg(finished.to_dict(), allowed_base_urls=[]), _COLOURS, label)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from automem.report import figures
 from meta.page.attempts import OUTCOMES
 from meta.page.history import History
+from meta.page.words import counted, seeds
 from meta.settings import GateSettings, LoopConfig, SearchSettings
 
 
@@ -29,15 +30,15 @@ def sentence(history: History) -> str:
     result, root = history.result, history.versions[0]
     if result is None:
         kept = len(history.versions) - 1
-        kept_words = "no version has been accepted yet" if not kept else f"{_count(kept, 'version')} accepted so far"
-        return f"This loop is not finished: {_count(len(history.attempts), 'attempt')} over, {kept_words}."
+        kept_words = "no version has been accepted yet" if not kept else f"{counted(kept, 'version')} accepted so far"
+        return f"This loop is not finished: {counted(len(history.attempts), 'attempt')} over, {kept_words}."
     if result["held_out"] is None and len(history.versions) > 1:
         return f"No accepted version gains over {root.ref}, the version that the loop began with; it stays the best."
     if result["held_out"] is None:
         return f"Nothing that was tried was accepted; {root.ref}, the version that the loop began with, stays the best."
     gate, held_out = result["gate"]["overall"], result["held_out"]["overall"]
-    on_gate = f"{_points(gate)} on {_count(_seeds(history), 'gate seed')}"
-    on_held_out = f"{_points(held_out)} on {_count(len(history.loop.config.held_out), 'held-out seed')}"
+    on_gate = f"{_points(gate)} on {counted(_seeds(history), 'gate seed')}"
+    on_held_out = f"{_points(held_out)} on {counted(len(history.loop.config.held_out), 'held-out seed')}"
     return f"{result['best']['ref']} gains {on_gate} over {root.ref}, and {on_held_out}, which the loop never used."
 
 
@@ -84,7 +85,7 @@ def _facts(history: History) -> list[tuple[str, str]]:
         ("reviewer", reviewer),
         ("began with", f"{config.root.ref} ({config.root.identity[:12]})"),
         ("gate", _gate(config.gate)),
-        ("seeds", f"{_span(config.gate_seeds)} for the gate, {_span(config.held_out)} held out"
+        ("seeds", f"{seeds(config.gate_seeds)} for the gate, {seeds(config.held_out)} held out"
                   + (f"; {config.replicates} episodes of each" if config.replicates > 1 else "")),
         ("search", _search(config.search)),
         ("tried", _tried(history) + (f"; stopped because {stopped}" if stopped else "")),
@@ -115,9 +116,9 @@ def _margin(margin: float) -> str:
 
 def _search(search: SearchSettings) -> str:
     return (
-        f"at most {_count(search.iterations, 'revision')}, each with up to {_count(search.attempts, 'fresh attempt')}"
+        f"at most {counted(search.iterations, 'revision')}, each with up to {counted(search.attempts, 'fresh attempt')}"
         f"{_continued(search.continuations)}; made from {_PARENTS[search.parents]}; reviewers may read the episodes of "
-        f"{_count(search.shown, 'gate seed')}"
+        f"{counted(search.shown, 'gate seed')}"
     )
 
 
@@ -129,7 +130,9 @@ def _tried(history: History) -> str:
     outcomes = Counter(attempt.outcome for attempt in history.attempts)
     listed = ", ".join(f"{outcomes[outcome]} {word}" for outcome, word in OUTCOMES.items() if outcomes[outcome])
     played = sum(bool(attempt.looks) for attempt in history.attempts)
-    words = f"{_count(len(revisions), 'revision')}, {_count(len(history.attempts), 'attempt')}, {played} of them played"
+    words = (
+        f"{counted(len(revisions), 'revision')}, {counted(len(history.attempts), 'attempt')}, {played} of them played"
+    )
     return f"{words} ({listed})" if listed else words
 
 
@@ -139,8 +142,8 @@ def _spent(history: History) -> str:
     played = [*history.gate.values(), *history.held_out.values()]
     episodes, cost = sum(len(one.results) for one in played), sum(one.cost for one in played)
     return (
-        f"reviews: {reviews.usd:.2f} USD, {tokens:,} tokens in {_count(reviews.turns, 'call')}, "
-        f"{reviews.seconds / 60:.0f} minutes; play: {_count(episodes, 'episode')}, {cost:.2f} USD"
+        f"reviews: {reviews.usd:.2f} USD, {tokens:,} tokens in {counted(reviews.turns, 'call')}, "
+        f"{reviews.seconds / 60:.0f} minutes; play: {counted(episodes, 'episode')}, {cost:.2f} USD"
     )
 
 
@@ -158,18 +161,7 @@ def _points(paired: Mapping[str, Any]) -> str:
     return f"{figures.signed(paired['difference'])} points{interval}"
 
 
-def _span(seeds: Sequence[int]) -> str:
-    if len(seeds) > 1 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
-        return f"{seeds[0]}..{seeds[-1]} ({len(seeds)})"
-    listed = ", ".join(map(str, seeds[:6]))
-    return f"{listed}, … ({len(seeds)})" if len(seeds) > 6 else listed
-
-
 def _continued(continuations: int) -> str:
     if not continuations:
         return ""
     return f", gone on with {'once' if continuations == 1 else f'up to {continuations} times'} when it fails"
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
