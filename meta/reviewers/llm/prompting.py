@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import functools
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
-
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from automem.check.folder import NOTES
 from automem.metric_names import METRICS, figure, unit
 from automem.tables import percent
 from automem.trace import stats
 from automem.visible import visible_lines
+from meta.dialogue.prompting import SHARED, render
+from meta.dialogue.tool import Tool
 from meta.evidence import Attempt, Evidence
 from meta.reviewers.llm import reference
-from meta.reviewers.llm.tool import Tool
-
-FOLDER = Path(__file__).resolve().parents[2] / "prompts"
 
 _SYSTEM_SHOWN = 6_000
 """Characters of what the task model is told that are shown at once."""
@@ -27,6 +23,30 @@ _ANALYSIS_SHOWN = 4_000
 
 _EPISODES_SHOWN = 60
 _ATTEMPTS_SHOWN = 40
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a review is told; see `meta.dialogue.Words`."""
+
+    evidence: Evidence
+    tools: tuple[Tool, ...]
+
+    def system(self, in_text: bool) -> str:
+        """See `system`."""
+        return system(self.evidence.game, self.tools, in_text)
+
+    def opening(self, left: list[str]) -> str:
+        """See `opening`."""
+        return opening(self.evidence, left)
+
+    def notice(self, left: list[str], last: bool) -> str:
+        """How much of the budget is left."""
+        return _render("budget.j2", left=left, last=last)
+
+    def no_call(self, in_text: bool) -> str:
+        """What a reply without a call is told."""
+        return _render("no_call.j2", in_text=in_text)
 
 
 def system(game: str, tools: tuple[Tool, ...], in_text: bool) -> str:
@@ -75,16 +95,6 @@ def opening(evidence: Evidence, left: list[str]) -> str:
     )
 
 
-def notice(left: list[str], last: bool) -> str:
-    """How much of the budget is left; `last`: so little that the review has to end."""
-    return _render("budget.j2", left=left, last=last)
-
-
-def no_call(in_text: bool) -> str:
-    """What a reply without a call is told."""
-    return _render("no_call.j2", in_text=in_text)
-
-
 def _episode(one: stats.EpisodeStats) -> dict[str, Any]:
     result = one.result
     return {
@@ -119,16 +129,4 @@ def _attempt(one: Attempt, evidence: Evidence) -> dict[str, Any]:
 
 
 def _render(name: str, **values: Any) -> str:
-    return _environment().get_template(name).render(**values).strip() + "\n"
-
-
-@functools.cache
-def _environment() -> Environment:
-    return Environment(
-        loader=FileSystemLoader(FOLDER),
-        undefined=StrictUndefined,
-        autoescape=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    return render(SHARED, name, **values)

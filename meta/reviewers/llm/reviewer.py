@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
-
-from automem.errors import UserError
-from automem.models import litellm_model
-from automem.models.litellm_model import LiteLLM, Patience
-from automem.models.protocol import ChatModel, ModelError, Sampling
+from automem.models.protocol import ChatModel, ModelError
+from meta.dialogue import LlmOptions
+from meta.dialogue.model import make as make_model
+from meta.dialogue.model import options_of
 from meta.evidence import Evidence
 from meta.reviewer import Desk, ReviewerUnavailable, Revision
-from meta.reviewers.llm.options import LlmOptions
-from meta.reviewers.llm.review import Review
+from meta.reviewers.llm.review import review
 from meta.settings import ReviewerSettings
 
 
@@ -38,7 +35,7 @@ class LlmReviewer:
 
     async def revise(self, evidence: Evidence, desk: Desk) -> Revision:
         """Let the model work on the candidate; see `meta.reviewer.Reviewer.revise`."""
-        return await Review(self._model, self._options, evidence, desk).run()
+        return await review(self._model, self._options, evidence, desk)
 
     async def close(self) -> None:
         """Let go of connections."""
@@ -47,18 +44,6 @@ class LlmReviewer:
 
 def make(settings: ReviewerSettings) -> LlmReviewer:
     """The reviewer of these settings; reaches nothing. Raises `UserError`."""
-    if not settings.model:
-        raise UserError("reviewer llm: name the meta-LLM: --meta-model provider/model, such as openai/gpt-4o-mini")
-    litellm_model.check(settings.model)
-    try:
-        options = LlmOptions.model_validate(settings.options)
-    except ValidationError as error:
-        listed = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise UserError(f"reviewer llm: {listed}") from error
-    model = LiteLLM(
-        settings.model,
-        Sampling(temperature=options.temperature, max_tokens=options.max_tokens),
-        api_base=settings.api_base or None,
-        patience=Patience(attempts=options.retries + 1, timeout=options.timeout),
-    )
-    return LlmReviewer(model, options)
+    whose = "reviewer llm"
+    options = options_of(LlmOptions, settings.options, whose)
+    return LlmReviewer(make_model(settings.model, settings.api_base, options, whose), options)

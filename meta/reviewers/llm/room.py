@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-
-from rich.console import Console
 
 from automem import lineage, scaffold
 from automem.check import Report
@@ -20,9 +17,6 @@ from meta.reviewer import Desk
 
 PARENT = "parent"
 CANDIDATE = "candidate"
-
-_WIDTH = 160
-"""Columns of tables."""
 
 
 @dataclass
@@ -116,10 +110,3 @@ def without_notes(loaded: Scaffold) -> Scaffold:
 
 def _without_notes(sources: Mapping[str, bytes]) -> dict[str, bytes]:
     return {path: data for path, data in sources.items() if path != NOTES}
-
-
-def printed(show: Callable[[Console], None]) -> str:
-    """What is printed to a console without colours, as a text."""
-    out = io.StringIO()
-    show(Console(file=out, width=_WIDTH, color_system=None, force_terminal=False, highlight=False, markup=False))
-    return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n")

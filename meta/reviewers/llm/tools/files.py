@@ -13,8 +13,8 @@ from automem.check.folder import FILES, HOOKS, MOST_FILES, NOTES, PROMPTS, TOML
 from automem.errors import UserError
 from automem.scaffold import LARGEST_FILE, too_long
 from automem.vocabulary import file_name_problem, one_line
+from meta.dialogue.tool import Arguments, Tool
 from meta.reviewers.llm.room import Room
-from meta.reviewers.llm.tool import Arguments, Tool
 
 _TEMPLATE = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,60}\.j2")
 

@@ -10,9 +10,9 @@ from automem.check import Report
 from automem.errors import UserError
 from automem.scaffold import ScaffoldError
 from meta import candidate
+from meta.dialogue.tool import Arguments, Paged, Tool, page_of
 from meta.reviewers.llm import structure
 from meta.reviewers.llm.room import CANDIDATE, Room
-from meta.reviewers.llm.tool import Arguments, Paged, Tool, page_of
 
 LONGEST_DESCRIPTION = 200
 

@@ -10,10 +10,10 @@ from automem.scaffold import Scaffold, ScaffoldError
 from automem.scaffold_diff import compare_scaffolds, terminal
 from automem.scaffold_diff.words import explain
 from automem.visible import visible_lines
+from meta.dialogue.tool import Paged, Tool, page_of, printed
 from meta.evidence import Attempt
 from meta.reviewers.llm import reference
-from meta.reviewers.llm.room import CANDIDATE, PARENT, Room, printed, without_notes
-from meta.reviewers.llm.tool import Paged, Tool, page_of
+from meta.reviewers.llm.room import CANDIDATE, PARENT, Room, without_notes
 
 _UNKNOWN = Lineage({})
 """Differences are told without what runs measured: those may be runs on seeds that are held out."""

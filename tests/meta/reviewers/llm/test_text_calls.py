@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from meta.reviewers.llm import text_calls
+from meta.dialogue import text_calls
 from tests.meta.reviewers.llm.setting import in_text
 
 CHECK = ("check", {})

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from automem import scaffold
 from automem.models.protocol import ToolCall
 from meta.candidate import sources
-from meta.reviewers.llm.calling import answer
+from meta.dialogue.calling import answer
+from meta.dialogue.tool import PAGE, page_of
 from meta.reviewers.llm.room import Room
-from meta.reviewers.llm.tool import PAGE, page_of
 from meta.reviewers.llm.tools import TOOLS
 from tests.meta.reviewers.llm import setting
 

@@ -1,4 +1,4 @@
-"""How the meta-LLM of the `llm` reviewer is asked."""
+"""How a meta-LLM is asked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class LlmOptions(BaseModel):
-    """Options of the reviewer, as settings give them."""
+    """Options of a dialogue, as settings give them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -23,7 +23,7 @@ class LlmOptions(BaseModel):
     retries: Annotated[int, Field(ge=0, le=20)] = 6
     """How often it is asked again after rate limits, timeouts and errors of the server."""
     malformed: Annotated[int, Field(ge=1, le=100)] = 6
-    """Replies in a row without one call that can be understood, after which a review fails."""
+    """Replies in a row without one call that can be understood, after which a dialogue fails."""
     calls: Annotated[int, Field(ge=1, le=100)] = 16
     """Calls of one reply that are carried out."""
     shortenings: Annotated[int, Field(ge=0, le=10)] = 4

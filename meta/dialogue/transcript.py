@@ -1,13 +1,13 @@
-"""The transcript of a review: every reply on the disk before it is acted on, so that none is paid for twice.
+"""The transcript of a dialogue: every reply on the disk before it is acted on, so that none is paid for twice.
 
 ``transcript.jsonl``, a record a line, ``kind`` first:
 
-- ``began``: whose review it is, and the first two messages;
+- ``began``: whose dialogue it is, and the first two messages;
 - ``text``: from here on tools are called in text, and the conversation begins anew;
 - ``shortened``: old answers were removed to make room;
 - ``reply``: what the model wrote, what it took, and the SHA-256 of what it was sent;
 - ``answers``: what it was told;
-- ``left``: the records from number ``keep`` on no longer fit, and the review went on from there; what they
+- ``left``: the records from number ``keep`` on no longer fit, and the dialogue went on from there; what they
   cost still counts;
 - ``ended``: how it ended.
 """
@@ -20,7 +20,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from meta.reviewer import ReviewerUnavailable, Spent
+from meta.dialogue.errors import DialogueUnavailable
+from meta.reviewer import Spent
 
 Record = dict[str, Any]
 
@@ -34,7 +35,7 @@ class Transcript:
     """
 
     def __init__(self, path: Path) -> None:
-        """A line that a kill tore off is dropped. Raises `ReviewerUnavailable` when any other one is damaged."""
+        """A line that a kill tore off is dropped. Raises `DialogueUnavailable` when any other one is damaged."""
         self.path = path
         self.spent = Spent()
         self._records: list[Record] = []
@@ -108,9 +109,9 @@ class Transcript:
                 if not isinstance(record["kind"], str):
                     raise TypeError("kind")
             except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise ReviewerUnavailable(
+                raise DialogueUnavailable(
                     f"{self.path}:{number}: this line of the transcript is damaged; mend it, or remove the file to "
-                    "begin this review anew (what it holds is then paid for again)"
+                    "begin this dialogue anew (what it holds is then paid for again)"
                 ) from error
             if record["kind"] != "ended":
                 records.append(record)

@@ -1,12 +1,12 @@
-"""Questions about how a version was played: figures, steps, memory, words, SQL. Nothing here changes anything."""
+"""Tools that ask how runs were played: figures, steps, memory, words, SQL. Nothing here changes anything."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol
 
-from pydantic import Field
+from pydantic import Field, create_model
 from rich.console import Console
 
 import games
@@ -15,8 +15,7 @@ from automem.errors import UserError
 from automem.runs import Run
 from automem.trace import EpisodeTrace, RunTrace, query, search, show, stats
 from automem.vocabulary import one_line
-from meta.reviewers.llm.room import PARENT, Room, printed
-from meta.reviewers.llm.tool import Paged, Tool, page_of
+from meta.dialogue.tool import Arguments, Paged, Tool, page_of, printed
 
 _SECONDS = 30.0
 """How long a search or a query may take."""
@@ -27,11 +26,19 @@ _CELL = 500
 StepNumber = Annotated[int, Field(ge=0, le=10**9)]
 
 
+class Room(Protocol):
+    """Knows runs by the names that the model uses."""
+
+    def trace(self, name: str) -> RunTrace:
+        """The run of this name. Raises `UserError` that says which there are."""
+        ...
+
+
 class OfRun(Paged):
     """A run."""
 
-    run: str = PARENT
-    """parent, or the number of an earlier attempt that was played."""
+    run: str
+    """Its name."""
 
 
 class OfEpisodes(OfRun):
@@ -99,8 +106,8 @@ class Sql(OfRun):
 class Compared(Paged):
     """Two runs."""
 
-    a: str = PARENT
-    """parent, or an attempt's number."""
+    a: str
+    """A run's name."""
     b: str
     """The one that is held against it."""
 
@@ -225,34 +232,49 @@ def compare_runs(room: Room, asked: Compared) -> str:
     return page_of(printed(lambda console: compare_view.show(found, console)), asked.page)
 
 
-TOOLS = (
-    Tool("run_stats", "Figures of a run: its episodes with their scores, and behaviour.", OfRun, run_stats),
-    Tool(
-        "episode_stats",
-        "Figures of one episode: achievements and the steps that reached them, behaviour, operations.",
-        OfEpisodes,
-        episode_stats,
-    ),
-    Tool(
-        "read_steps",
-        "What happened in steps of one episode: observation, every turn of LOG and PLAN with its operations and their "
-        "results, the action and what came of it.",
-        Steps,
-        steps,
-    ),
-    Tool("memory_at", "The memory files of one episode as they stood at a step.", MemoryAt, memory_at),
-    Tool("memory_diff", "What changed in memory files between two steps.", MemoryBetween, memory_diff),
-    Tool("search", "Where in a run's steps a text stands, with step, phase and an excerpt.", Search, search_text),
-    Tool(
-        "sql",
-        'A SELECT over the views episodes, steps, turns, ops and hook_events of a run; manual("sql") lists columns.',
-        Sql,
-        sql,
-    ),
-    Tool(
-        "compare_runs",
-        "Two runs on the seeds that both played: progression, behaviour, achievements gained and lost.",
-        Compared,
-        compare_runs,
-    ),
-)
+def tools(run: str, names: str) -> tuple[Tool, ...]:
+    """The tools, in the order in which they are offered.
+
+    Args:
+        run: the run that is asked when the model names none.
+        names: what the model is told about names of runs.
+    """
+
+    def of(arguments: type[Arguments], field: str = "run") -> type[Arguments]:
+        named: Any = {field: (str, Field(default=run, description=names))}
+        return create_model(arguments.__name__, __base__=arguments, **named)
+
+    return (
+        Tool("run_stats", "Figures of a run: its episodes with their scores, and behaviour.", of(OfRun), run_stats),
+        Tool(
+            "episode_stats",
+            "Figures of one episode: achievements and the steps that reached them, behaviour, operations.",
+            of(OfEpisodes),
+            episode_stats,
+        ),
+        Tool(
+            "read_steps",
+            "What happened in steps of one episode: observation, every turn of LOG and PLAN with its operations and "
+            "their results, the action and what came of it.",
+            of(Steps),
+            steps,
+        ),
+        Tool("memory_at", "The memory files of one episode as they stood at a step.", of(MemoryAt), memory_at),
+        Tool("memory_diff", "What changed in memory files between two steps.", of(MemoryBetween), memory_diff),
+        Tool(
+            "search", "Where in a run's steps a text stands, with step, phase and an excerpt.", of(Search), search_text
+        ),
+        Tool(
+            "sql",
+            "A SELECT over the views episodes, steps, turns, ops and hook_events of a run; "
+            'manual("sql") lists columns.',
+            of(Sql),
+            sql,
+        ),
+        Tool(
+            "compare_runs",
+            "Two runs on the seeds that both played: progression, behaviour, achievements gained and lost.",
+            of(Compared, "a"),
+            compare_runs,
+        ),
+    )

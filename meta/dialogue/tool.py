@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
-
-from meta.reviewers.llm.room import Room
+from rich.console import Console
 
 PAGE = 8_000
 """Characters of an answer; more of it is another page."""
+
+_WIDTH = 160
+"""Columns of tables."""
 
 
 class Arguments(BaseModel):
@@ -27,7 +30,8 @@ class Paged(Arguments):
     """Which page of a long answer."""
 
 
-Answer = Callable[[Room, Any], str] | Callable[[Room, Any], Awaitable[str]]
+Answer = Callable[[Any, Any], str] | Callable[[Any, Any], Awaitable[str]]
+"""Takes the room in which the model works, and the arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Tool:
         arguments: what it takes.
         answer: carries it out. Plain functions run in a thread. Raises `automem.errors.UserError` for what the
             model should do otherwise.
-        again: it changes something: when a review is resumed, it is carried out again and not only read back.
+        again: it changes something: when a dialogue is resumed, it is carried out again and not only read back.
     """
 
     name: str
@@ -84,3 +88,10 @@ def page_of(text: str, page: int) -> str:
         return f"There is no page {page}: this has {number} pages."
     more = f"page={page + 1} for more" if page < number else "the last one"
     return f"{shown}\n(page {page} of {number}; {more})"
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    """What is printed to a console without colours, as a text."""
+    out = io.StringIO()
+    show(Console(file=out, width=_WIDTH, color_system=None, force_terminal=False, highlight=False, markup=False))
+    return "\n".join(line.rstrip() for line in out.getvalue().split("\n")).strip("\n")

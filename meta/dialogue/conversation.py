@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from automem.models.protocol import ToolCall
-from meta.reviewers.llm.calling import Malformed, arguments_of, storable
+from meta.dialogue.calling import Malformed, arguments_of, storable
 
 GONE = "(removed to make room; ask again)"
 

@@ -17,8 +17,7 @@ from automem.errors import UserError
 from automem.models.protocol import ToolCall
 from automem.storable import storable
 from automem.vocabulary import one_line
-from meta.reviewers.llm.room import Room
-from meta.reviewers.llm.tool import PAGE, Arguments, Tool
+from meta.dialogue.tool import PAGE, Arguments, Tool
 
 LONGEST = 1_000_000
 """Characters of the arguments of one call."""
@@ -43,7 +42,7 @@ class Malformed(Exception):
     """A call that is none; the text tells the model why, in one line."""
 
 
-async def answer(tools: Mapping[str, Tool], room: Room, call: ToolCall, cut: bool = False) -> Answered:
+async def answer(tools: Mapping[str, Tool], room: Any, call: ToolCall, cut: bool = False) -> Answered:
     """Carry out a call.
 
     Args:
@@ -64,7 +63,7 @@ async def answer(tools: Mapping[str, Tool], room: Room, call: ToolCall, cut: boo
             text = await asyncio.to_thread(tool.answer, room, arguments)
     except UserError as refused:
         text = str(refused)
-    except Exception as error:  # a review costs money: a defect of one tool must not end it
+    except Exception as error:  # a dialogue costs money: a defect of one tool must not end it
         _log.exception("the tool %s failed", tool.name)
         text = f"the tool failed: {type(error).__name__}: {one_line(str(error), 300)}"
     return Answered(storable(_bounded(text)))

@@ -1,4 +1,4 @@
-"""What a review has spent of its budget, and what it may still spend."""
+"""What a dialogue has spent of its budget, and what it may still spend."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Meter:
 
     @property
     def seconds(self) -> float:
-        """Since the review began, without the time in which nobody was at it."""
+        """Since the dialogue began, without the time in which nobody was at it."""
         return time.monotonic() - self._since
 
     def total(self) -> Spent:
