@@ -75,7 +75,9 @@ def adapter_parameters(model: Shape, lora: LoraRecipe) -> int:
     return sum(lora.rank * (rows + columns) for sizes in found for rows, columns in sizes)
 
 
-def needed(model: Shape, lora: LoraRecipe, setup: Setup, *, computed: int, longest: int, target: int) -> int:
+def needed(
+    model: Shape, lora: LoraRecipe, setup: Setup, *, computed: int, longest: int, target: int, sharing: bool
+) -> int:
     """Bytes that one process of a training run takes at most.
 
     Args:
@@ -85,6 +87,7 @@ def needed(model: Shape, lora: LoraRecipe, setup: Setup, *, computed: int, longe
         computed: tokens that the largest pass computes.
         longest: tokens of the longest example.
         target: tokens of the longest target.
+        sharing: whether passes compute what their examples share once.
     """
     width = 4 if setup.dtype == "float32" else 2
     kept_a_layer = computed * (ACTIVATIONS[0] * model.hidden + ACTIVATIONS[1] * model.intermediate) * width
@@ -92,8 +95,7 @@ def needed(model: Shape, lora: LoraRecipe, setup: Setup, *, computed: int, longe
         activations = model.layers * computed * model.hidden * width + kept_a_layer
     else:
         activations = model.layers * kept_a_layer
-    shares = setup.batch > 1 and not setup.checkpointing
-    cache = model.layers * setup.batch * longest * 4 * model.hidden * width if shares else 0
+    cache = model.layers * setup.batch * longest * 4 * model.hidden * width if sharing else 0
     logits = setup.batch * (target + 1) * model.vocabulary * 14
     libraries = GIB if setup.device == "cpu" else 2 * GIB
     adapter = adapter_parameters(model, lora) * 16

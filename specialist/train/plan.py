@@ -46,7 +46,7 @@ class TrainPlan:
         target_tokens: of them, those that are learned.
         computed_tokens: of the whole run, after what examples share is counted once a pass.
         steps: of the optimiser.
-        step_examples: examples of one step, all devices together.
+        step_examples: examples of one step, all devices together; an epoch's last steps may have fewer.
         adapter_parameters: weights that are trained.
         memory_needed, memory_free: bytes, of one device.
     """
@@ -218,6 +218,7 @@ def _takes(planned: Work, model: memory.Shape, lora: LoraRecipe, setup: Setup) -
         computed=planned.schedule.largest,
         longest=max(map(len, examples)),
         target=max(len(one.target) for one in examples),
+        sharing=planned.sharing and setup.batch > 1,
     )
 
 

@@ -11,18 +11,9 @@ from typing import Any
 
 from torch import Tensor
 from torch.nn import functional
-from transformers import DynamicCache, PretrainedConfig, PreTrainedModel
+from transformers import DynamicCache, PreTrainedModel
 
 from specialist.train.batch import IGNORED
-
-SHARED_LAYERS = {"full_attention", "sliding_attention"}
-"""Kinds of layers whose state after a beginning is a cache of keys and values."""
-
-
-def can_share(config: PretrainedConfig) -> bool:
-    """Whether a model of this configuration computes what follows from cached keys and values alone."""
-    layers = getattr(config.get_text_config(), "layer_types", None) or ()
-    return set(layers) <= SHARED_LAYERS
 
 
 def add_prefix(model: PreTrainedModel) -> None:

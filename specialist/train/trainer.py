@@ -20,7 +20,7 @@ from specialist.recipe import Recipe
 from specialist.train import finish
 from specialist.train.batch import COLUMN, Collator
 from specialist.train.progress import Progress, last_checkpoint
-from specialist.train.shared import add_prefix, can_share, target_loss
+from specialist.train.shared import add_prefix, target_loss
 from specialist.train.spec import CHECKPOINTS, Begun, Diverged, Setup
 from specialist.train.work import Work, material, work
 
@@ -56,11 +56,10 @@ class SpecialistTrainer(SFTTrainer):
         """Load the base model and put a new adapter on it."""
         config = _config(folder, recipe, setup, planned, resuming)
         model = AutoModelForCausalLM.from_pretrained(base, dtype=setup.dtype, local_files_only=True)
-        sharing = not setup.checkpointing and can_share(model.config)
         self.planned = planned
         self.progress = Progress(folder, planned)
-        self._collate = Collator(planned.given.train.examples, planned.given.padding, sharing)
-        self._collate_held_out = Collator(planned.held_out, planned.given.padding, sharing)
+        self._collate = Collator(planned.given.train.examples, planned.given.padding, planned.sharing)
+        self._collate_held_out = Collator(planned.held_out, planned.given.padding, planned.sharing)
         super().__init__(
             model=model,
             args=config,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from automem.errors import UserError
+from specialist import base_model
 from specialist.example import Dataset
 from specialist.recipe import TrainRecipe
 from specialist.train.schedule import Pass, Schedule, cost, schedule, shapes_of, together
@@ -25,6 +26,9 @@ MEASURING_SHARE = 0.15
 LEARNING = 2.5
 """Times as long as computing a loss takes learning from it."""
 
+SHAREABLE = {"full_attention", "sliding_attention"}
+"""Kinds of layers whose state after a beginning is a cache of keys and values."""
+
 LEAST_HELD_OUT = 8
 """Held-out examples that are measured even where they take longer."""
 
@@ -35,10 +39,12 @@ class Material:
 
     Attributes:
         padding: token id to fill up with.
+        shareable: whether the model computes what follows a beginning from cached keys and values alone.
         train, held_out: the examples to learn, and those to measure.
     """
 
     padding: int
+    shareable: bool
     train: Selection
     held_out: Selection
 
@@ -49,6 +55,7 @@ class Work:
 
     Attributes:
         given: the examples.
+        sharing: whether passes compute what their examples share once.
         held_out: those of the held-out ones that are measured; none where there are none.
         schedule: who is learned when.
         measured: passes over `held_out`.
@@ -57,6 +64,7 @@ class Work:
     """
 
     given: Material
+    sharing: bool
     held_out: tuple[Tokenised, ...]
     schedule: Schedule
     measured: tuple[Pass, ...]
@@ -76,7 +84,8 @@ def material(dataset: Dataset, base: Path, cutoff: int) -> Material:
             f"{dataset.folder}: nothing to learn: of {dataset.facts.train} examples none has at most {cutoff} tokens,"
             f" the recipe's cutoff; the longest has {train.longest}"
         )
-    return Material(tokens.padding, train, held_out)
+    layers = base_model.configuration(base).get("layer_types") or ()
+    return Material(tokens.padding, set(layers) <= SHAREABLE, train, held_out)
 
 
 def work(given: Material, recipe: TrainRecipe, setup: Setup) -> Work:
@@ -87,7 +96,7 @@ def work(given: Material, recipe: TrainRecipe, setup: Setup) -> Work:
         recipe: how.
         setup: where; `setup.batch` divides the examples that a device sees in a step.
     """
-    sharing = not setup.checkpointing
+    sharing = given.shareable and not setup.checkpointing
     planned = schedule(
         given.train.examples,
         epochs=recipe.epochs,
@@ -109,7 +118,7 @@ def work(given: Material, recipe: TrainRecipe, setup: Setup) -> Work:
         if takes <= allowed or len(held_out) <= LEAST_HELD_OUT:
             break
         held_out = held_out[: max(LEAST_HELD_OUT, min(len(held_out) - 1, int(len(held_out) * allowed / takes)))]
-    return Work(given, held_out, planned, tuple(measured), measure_after, _evenly(steps, SAVED))
+    return Work(given, sharing, held_out, planned, tuple(measured), measure_after, _evenly(steps, SAVED))
 
 
 def _evenly(steps: int, times: int) -> tuple[int, ...]:
