@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import shutil
 import statistics
 import sys
 import tempfile
@@ -33,6 +34,7 @@ from specialist.adapter import Adapter, BaseModelId, Manifest
 from specialist.recipe import LoraRecipe, Recipe
 from specialist.serve import loading
 from specialist.serve.bases import base
+from specialist.serve.merged import merged_folder
 from specialist.serve.model import merged_config
 from specialist.serve.slots import slots_for
 
@@ -64,9 +66,12 @@ def main() -> None:
             table.add_row(room, "base model", *speeds(server.api_base, "smollm2", asked.busy, asked.tokens))
             table.add_row(room, "specialist", *speeds(server.api_base, made[-1].served_name, asked.busy, asked.tokens))
         if not asked.no_merged:
-            with attach(merged_config(found, made[-1])) as server:
-                name = made[-1].served_name
-                table.add_row("of its own", "merged copy", *speeds(server.api_base, name, asked.busy, asked.tokens))
+            try:
+                with attach(merged_config(found, made[-1])) as server:
+                    name = made[-1].served_name
+                    table.add_row("of its own", "merged copy", *speeds(server.api_base, name, asked.busy, asked.tokens))
+            finally:
+                shutil.rmtree(merged_folder(made[-1]), ignore_errors=True)
     console.print(table)
 
 

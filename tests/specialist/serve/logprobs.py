@@ -7,13 +7,18 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-SCAFFOLD = Path(__file__).parents[3] / "scaffolds" / "crafter" / "v0"
+SCAFFOLDS = Path(__file__).parents[3] / "scaffolds"
+
+
+def texts() -> list[str]:
+    """Three texts of the kind that a specialist reads, of some 500 tokens each: all prompts of a game's scaffold."""
+    folders = [SCAFFOLDS / game / "v0" / "prompts" for game in ("crafter", "minihack", "nethack")]
+    return ["\n".join(file.read_text() for file in sorted(folder.glob("*.j2"))) for folder in folders]
 
 
 def prompts(tokenizer: Any) -> list[list[int]]:
-    """Token ids of three texts of the kind that a specialist reads, some 400 tokens each."""
-    texts = [(SCAFFOLD / name).read_text()[:1600] for name in ("system.j2", "plan.j2", "log.j2")]
-    conversations = [[{"role": "user", "content": text}] for text in texts]
+    """The texts as token ids."""
+    conversations = [[{"role": "user", "content": text}] for text in texts()]
     return [
         tokenizer.apply_chat_template(conversation, add_generation_prompt=True, return_dict=False)
         for conversation in conversations

@@ -16,7 +16,7 @@ from specialist.serve import loading
 from specialist.serve.bases import base
 from specialist.serve.merged import ensure_merged
 from specialist.serve.model import SpecialistModel, make_memory_model, make_pair
-from tests.specialist.serve.logprobs import SCAFFOLD, from_model, from_vllm, prompts
+from tests.specialist.serve.logprobs import from_model, from_vllm, prompts, texts
 
 pytestmark = pytest.mark.vllm
 
@@ -28,8 +28,7 @@ BUSY = 8
 
 def asking(number: int) -> list[Message]:
     """A prompt as long as a step's, new every time: nothing of it is cached."""
-    rules = (SCAFFOLD / "system.j2").read_text()
-    return [{"role": "user", "content": f"Episode {number}. {rules}"}]
+    return [{"role": "user", "content": f"Episode {number}. {texts()[0]}"}]
 
 
 def test_a_busy_server_loads_an_adapter_within_two_seconds_and_no_request_fails(
@@ -51,7 +50,7 @@ def test_a_busy_server_loads_an_adapter_within_two_seconds_and_no_request_fails(
         episodes = [asyncio.create_task(episode(number)) for number in range(BUSY)]
         while answered < BUSY:
             await asyncio.sleep(0.05)
-            assert not any(task.done() for task in episodes)
+            _ = [task.result() for task in episodes if task.done()]  # raises what went wrong
         for adapter in random_adapters:  # twice as many as there are slots
             began = time.monotonic()
             assert await asyncio.to_thread(loading.load, lora_server.api_base, adapter)
@@ -101,10 +100,10 @@ def test_what_the_server_computes_is_what_peft_computes(
 
     one, folder = random_adapters[0], base("smollm2").folder()
     loading.load(lora_server.api_base, one)
-    texts = prompts(AutoTokenizer.from_pretrained(folder))
+    read = prompts(AutoTokenizer.from_pretrained(folder))
     plain = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
-    ours = {"smollm2": [from_vllm(lora_server.api_base, "smollm2", ids) for ids in texts]}
-    ours[one.served_name] = [from_vllm(lora_server.api_base, one.served_name, ids) for ids in texts]
+    ours = {"smollm2": [from_vllm(lora_server.api_base, "smollm2", ids) for ids in read]}
+    ours[one.served_name] = [from_vllm(lora_server.api_base, one.served_name, ids) for ids in read]
 
     def differences(model: torch.nn.Module, name: str) -> torch.Tensor:
         found = [torch.tensor(from_model(model, ids)) - torch.tensor(served) for ids, served in ours[name]]
