@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +19,10 @@ MOST_RUNS = 16
 
 def report(
     names: Annotated[
-        list[str], typer.Argument(metavar="RUN", help="Runs, by name or folder.", autocompletion=complete_run)
+        list[str],
+        typer.Argument(
+            metavar="RUN", help="Runs, by name or folder; or one loop or search.", autocompletion=complete_run
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option("--out", help="The file to write; in the working folder, named after the run.")
@@ -34,7 +38,10 @@ def report(
     ] = 0,
     force: Annotated[bool, typer.Option("--force", help="Write over a file that is not a report.")] = False,
 ) -> None:
-    """Write a report of runs: one HTML file with figures, charts and a replay of every episode."""
+    """Write a report of runs: one HTML file with figures, charts and a replay of every episode.
+
+    Of a loop or a search it is the page about that: what was tried, what came of it, and why.
+    """
     from automem import runs
     from automem.errors import UserError
     from automem.report.gather import gather
@@ -42,6 +49,12 @@ def report(
     from automem.report.write import writable, write
 
     chosen = list(dict.fromkeys(names))
+    if len(chosen) == 1 and (about := page_about(chosen[0])) is not None:
+        target = out or Path(f"report-{Path(chosen[0]).name}"[:100] + ".html")
+        with errors.status("drawing charts"):
+            size = about(target, force)
+        tell(target, size)
+        return
     if len(chosen) > MOST_RUNS:
         raise UserError(f"{len(chosen)} runs are too many for a report; name at most {MOST_RUNS}")
     found = [runs.load(name) for name in chosen]
@@ -61,4 +74,27 @@ def report(
     unfinished = sum(not e.finished for e in gathered.episodes) + len(gathered.missing)
     if unfinished:
         errors.print(f"{unfinished} episodes are not finished or cannot be read; the report names them", markup=False)
+    tell(target, size)
+
+
+def page_about(name: str) -> Callable[[Path, bool], int] | None:
+    """What writes the page about the loop or the search of this name or folder; None when it is neither."""
+    from meta import storage as loops
+    from specialist.search import storage as searches
+
+    if loops.exists(name) or (Path(name) / loops.LOOP).is_file():
+        from meta.page import write as write_loop
+
+        loop = loops.load(name)
+        return lambda path, force: write_loop(loop, path, force)
+    if searches.exists(name) or (Path(name) / searches.SEARCH).is_file():
+        from specialist.page import write as write_search
+
+        search = searches.load(name)
+        return lambda path, force: write_search(search, path, force)
+    return None
+
+
+def tell(target: Path, size: int) -> None:
+    """Say what was written."""
     console.print(f"{target}: {size / 1e6:.1f} MB", markup=False, highlight=False, soft_wrap=True)

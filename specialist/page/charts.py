@@ -36,20 +36,25 @@ def losses(rows: Sequence[Row], label: str, logarithmic: bool) -> str:
     trained = [(row.step, row.loss) for row in rows if row.loss is not None]
     held_out = [(row.step, row.held_out) for row in rows if row.held_out is not None]
     steps = [row.step for row in rows]
-    across = alt.X("step:Q", title="step", scale=alt.Scale(domain=[0, max(1, *steps)], nice=False))
+    whole = alt.Axis(format="d", tickMinStep=1)
+    across = alt.X("step:Q", title="step", scale=alt.Scale(domain=[0, max(1, *steps)], nice=False), axis=whole)
     up = _up(logarithmic)
     raw = (
         alt.Chart(data(_points(trained, logarithmic)))
-        .mark_line(strokeWidth=1, opacity=0.35, color=RUN[TRAINED])
+        .mark_line(aria=False, strokeWidth=1, opacity=0.35, color=RUN[TRAINED])
         .encode(across, up)
     )
     smooth = (
         alt.Chart(data(_points(smoothed(trained, window(len(trained))), logarithmic, "training loss")))
-        .mark_line(strokeWidth=2, color=RUN[TRAINED])
+        .mark_line(aria=False, strokeWidth=2, color=RUN[TRAINED])
         .encode(across, up)
     )
     points = data(_points(held_out, logarithmic, "held-out loss"))
-    line = alt.Chart(points).mark_line(strokeWidth=1.4, color=RUN[HELD_OUT], strokeDash=[5, 3]).encode(across, up)
+    line = (
+        alt.Chart(points)
+        .mark_line(aria=False, strokeWidth=1.4, color=RUN[HELD_OUT], strokeDash=[5, 3])
+        .encode(across, up)
+    )
     marks = (
         alt.Chart(points)
         .mark_point(filled=True, size=60, opacity=1, color=RUN[HELD_OUT], shape="square")
@@ -76,9 +81,11 @@ def compared(curves: Sequence[tuple[str, Sequence[Row]]], label: str, logarithmi
         if row.held_out is not None and (row.held_out > 0 or not logarithmic)
     ]  # fmt: skip
     colour = alt.Color("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(RUN)), legend=None)
-    across = alt.X("tokens:Q", title="tokens trained on", axis=alt.Axis(format="~s"))
+    across = alt.X("tokens:Q", title="tokens trained on", axis=alt.Axis(format="~s", tickCount=6))
     lines = (
-        alt.Chart(data(rows)).mark_line(strokeWidth=1.6).encode(across, _up(logarithmic), colour, alt.Detail("line:N"))
+        alt.Chart(data(rows))
+        .mark_line(aria=False, strokeWidth=1.6)
+        .encode(across, _up(logarithmic), colour, alt.Detail("line:N"))
     )
     marks = (
         alt.Chart(data(rows))
@@ -99,7 +106,7 @@ def smoothed(points: Sequence[tuple[int, float]], width: int) -> list[tuple[int,
 
 def _up(logarithmic: bool) -> alt.Y:
     scale = alt.Scale(type="log", nice=False) if logarithmic else alt.Scale(zero=True)
-    axis = alt.Axis(format="~g", tickCount=5, labelOverlap=True)
+    axis = alt.Axis(format=".3~g", tickCount=5, labelOverlap=True)
     return alt.Y("loss:Q", title="nats a target token", scale=scale, axis=axis)
 
 

@@ -48,13 +48,13 @@ def sentence(found: Found) -> str:
     difference = progression["difference"]
     if difference is None:
         return f"{_chosen(found)} No held-out episode was finished by both."
-    points = figures.signed(difference["mean"])
+    points = f"{figures.signed(difference['mean'])} points"
     if difference["interval"]:
         low, high = difference["interval"]
         points += f" [{figures.signed(low)}, {figures.signed(high)}]"
     return (
         f"{_chosen(found)} On {counted(result['held_out']['pairs'], 'held-out episode')}, which the search never used, "
-        f"{best['number']} comes {points} points of progression further than the untrained base model."
+        f"{best['number']} gains {points} of progression over the untrained base model."
     )
 
 
@@ -179,11 +179,15 @@ def _tasks(tasks: Sequence[PlannedTask]) -> str:
 
 def _decider(config: SearchConfig) -> str:
     decider = config.decider
-    rounds = counted(decider.rounds, "round")
+    named, rounds = f"{decider.kind} {decider.model}".strip(), counted(decider.rounds, "round")
     if decider.width == 1:
-        return f"{decider.kind} {decider.model}".strip() + f": {rounds} of one recipe"
-    parts = ", then ".join(f"{rung.recipes} for {rung.part:.2g}" for rung in rungs(decider.width, decider.keep))
-    return f"{decider.kind} {decider.model}".strip() + f": {rounds} of {parts} of the epochs"
+        return f"{named}: {rounds} of one recipe"
+    parts = [f"{counted(rung.recipes, 'recipe')} for {_part(rung.part)}" for rung in rungs(decider.width, decider.keep)]
+    return f"{named}: {rounds}; in each {', then '.join(parts)}"
+
+
+def _part(part: float) -> str:
+    return "all of its epochs" if part == 1 else f"{100 * part:.2g} % of the epochs"
 
 
 def _gate(config: SearchConfig) -> str:

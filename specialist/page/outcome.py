@@ -27,13 +27,15 @@ def outcome(found: Found) -> dict[str, Any] | None:
     rows = [_row("progression", held_out["progression"])]
     rows += [_row(name, one) for name, one in held_out["behaviour"].items()]
     rows = [row for row in rows if row["there"]]
+    never = [row["name"] for row in rows if row["never"]]
+    rows = [row for row in rows if not row["never"]]
     return {
         "pairs": held_out["pairs"],
         "won": held_out["progression"].get("won_tied_lost"),
         "rows": rows,
+        "never": never,
         "cards": _cards(found, rows),
         "shares": _shares(held_out),
-        "unsure": sum(row["verdict"] == UNSURE for row in rows),
     }
 
 
@@ -82,6 +84,7 @@ def _row(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         "name": "progression" if progression else metric(name).label,
         "unit": "%" if progression else unit(name),
         "meaning": "the game's own score of how far an episode came" if progression else metric(name).meaning,
+        "never": all(one[which] is not None and one[which]["mean"] == 0 for which in ("before", "after")),
         "there": any(one[which] is not None for which in ("before", "after")),
         "sides": sides,
         "difference": signed(name, difference["mean"] if difference else None),
@@ -140,6 +143,7 @@ def _shares(held_out: Mapping[str, Any]) -> Markup | str:
         _mark(name, number, named[name][which])
         for name in named
         if _share(name)
+        and any(one is not None and one["mean"] for one in (named[name]["before"], named[name]["after"]))
         for number, which in enumerate(("before", "after"))
         if named[name][which] is not None
     ]

@@ -95,7 +95,7 @@ def _reading(decision: Decision, traces: Path) -> dict[str, Any]:
         "place": str(place),
         "phase": place.phase.upper(),
         "score": decision.score,
-        "reason": decision.reason,
+        "reason": "" if _is_points(decision) else decision.reason,
         "points": _points(decision),
         "turns": [] if isinstance(found, str) else [_turn(turn) for turn in found.turns],
         "seen": "" if isinstance(found, str) else found.record.observation,
@@ -106,6 +106,11 @@ def _reading(decision: Decision, traces: Path) -> dict[str, Any]:
 def _points(decision: Decision) -> list[tuple[str, float]]:
     """What counts for it and against it, the heaviest first."""
     return sorted(decision.points.items(), key=lambda one: -abs(one[1]))
+
+
+def _is_points(decision: Decision) -> bool:
+    """Whether its reason is nothing but its points once more."""
+    return decision.reason == ", ".join(f"{code} {points:+g}" for code, points in decision.points.items())
 
 
 def _candidate(place: Place, traces: Path) -> Candidate | str:

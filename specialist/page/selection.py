@@ -109,7 +109,7 @@ def _meanings(engine: str) -> Mapping[str, str]:
         return {}
     from specialist.select.signals import SIGNALS
 
-    return {code: (signal.__doc__ or "").partition("\n")[0] for code, signal in SIGNALS.items()}
+    return {code: (signal.__doc__ or "").partition("\n")[0].replace("`", "") for code, signal in SIGNALS.items()}
 
 
 def _left_out(prepared: Prepared) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What the page says of training runs: the ledger as a table, and of each run its losses, its data and its judgement."""
+"""What the page says of training runs: the ledger as a table; of each run its losses, its data, its judgement."""
 
 from __future__ import annotations
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from meta.storage import LoopFolder
 from tests.meta import loops
 from tests.report import chromium
 from tests.report.chromium import Browser
+from tests.report.elements import Elements
 
 EVIL = "<script>window.hit=1</script><img src=x onerror='window.hit=1'>"
 ANALYSIS = f"""# Wrong
@@ -76,32 +75,6 @@ def loop(made: LoopFolder, tmp_path: Path) -> LoopFolder:
 def change(path: Path, **values: Any) -> None:
     """Set values of a JSON file."""
     path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
-
-
-class Elements(HTMLParser):
-    """The elements of a page, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._skip = False
-        self.feed(text)
-        self.text = re.sub(r"\s+", " ", self.text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-        self._skip = tag in ("script", "style")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._skip = False
-
-    def handle_data(self, data: str) -> None:
-        if not self._skip:
-            self.text += data
-
-    def of(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.found if name == tag]
 
 
 def test_a_loop_that_is_over_gives_both_gains_and_all_that_was_tried(loop: LoopFolder) -> None:
