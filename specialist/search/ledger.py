@@ -46,6 +46,8 @@ class Row(_Strict):
     data: str
     """Identity of the dataset."""
     examples: int
+    criteria: str = ""
+    """Version of the written criteria by which was selected; empty where the engine has none."""
     training: str
     """Name of its folder under ``trainings/``."""
     adapter: str = ""

@@ -33,6 +33,7 @@ from specialist.search.settings import (
 from specialist.search.storage import SearchFolder
 from specialist.search.watching import SearchWatcher
 from specialist.select import engines
+from specialist.select.engine import Written
 from specialist.serve import bases
 
 HELD_OUT = 40
@@ -172,6 +173,8 @@ async def run(
     finally:
         await players.close()
         await decider.close()
+        if isinstance(engine, Written):
+            await engine.close()
 
 
 def _tasks(request: SearchRequest, seeds: str, steps: int | None, most: int | None) -> tuple[PlannedTask, ...]:

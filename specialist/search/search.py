@@ -37,7 +37,7 @@ from specialist.search.players import Players
 from specialist.search.rungs import rungs, shortened, survivors
 from specialist.search.storage import RESULT, SearchFolder
 from specialist.search.watching import SearchWatcher
-from specialist.select.engine import Engine
+from specialist.select.engine import Engine, Written
 from specialist.select.selection import select
 from specialist.train import curve
 from specialist.train.run import train
@@ -105,6 +105,11 @@ class Search:
             return [Proposal.model_validate(one) for one in kept]
         self._watcher.doing(f"round {number}: {self._decider.name} proposes")
         found = list(await self._decider.propose(number, self._rows, self._config.recipe))
+        if isinstance(self._engine, Written):
+            now = self._engine.in_force()
+            found = [one.model_copy(update={"criteria": one.criteria or now}) for one in found]
+            if found:
+                self._engine.adopt(found[-1].criteria)  # what is proposed next goes on from there
         path.parent.mkdir(exist_ok=True)
         write_json(path, [one.model_dump(mode="json") for one in found])
         return found
@@ -121,15 +126,16 @@ class Search:
             found.append(await collect(self._search, number, self._watcher, self._workers))
         return found
 
-    async def _dataset(self, recipe: DataRecipe, traces: Sequence[RunTrace]) -> Dataset:
+    async def _dataset(self, recipe: DataRecipe, criteria: str, traces: Sequence[RunTrace]) -> Dataset:
         """What a recipe selects from the traces, cleaned."""
+        engine = self._engine.by(criteria) if isinstance(self._engine, Written) else self._engine
         names = [trace.run.config.name for trace in traces]
-        decides = [recipe.model_dump(mode="json"), self._engine.name, self._engine.version, names]
+        decides = [recipe.model_dump(mode="json"), engine.name, engine.version, names]
         folder = self._search.data(hashlib.sha256(orjson.dumps(decides)).hexdigest()[:12])
         if (folder / DATASET).is_dir():
             return Dataset(folder / DATASET)
-        self._watcher.doing(f"selecting by {self._engine.name}")
-        chosen = await select(traces, recipe, self._engine, folder / SELECTION, self._config.evaluation_seeds)
+        self._watcher.doing(f"selecting by {engine.name}")
+        chosen = await select(traces, recipe, engine, folder / SELECTION, self._config.evaluation_seeds)
         runs_folder = self._search.folder.parent
         made = prepare(
             chosen.candidates(),
@@ -167,7 +173,7 @@ class Search:
     async def _train(self, number: str, proposal: Proposal, part: float, traces: Sequence[RunTrace]) -> Row:
         """Train one recipe, or find that it was."""
         recipe = shortened(proposal.recipe, part)
-        dataset = await self._dataset(recipe.data, traces)
+        dataset = await self._dataset(recipe.data, proposal.criteria, traces)
         folder = self._search.training(recipe, dataset.facts.identity)
         row = Row(
             number=number,
@@ -175,6 +181,7 @@ class Search:
             why=proposal.why,
             data=dataset.facts.identity,
             examples=dataset.facts.train,
+            criteria=proposal.criteria,
             training=folder.name,
             outcome="trained",
         )

@@ -58,6 +58,8 @@ class EngineSettings(_Strict):
     model: str = ""
     """The meta-LLM of ``llm``."""
     api_base: str = ""
+    options: Mapping[str, Any] = {}
+    """What else the engine takes; each checks its own."""
 
 
 class DeciderSettings(_Strict):
@@ -74,6 +76,8 @@ class DeciderSettings(_Strict):
     keep: Annotated[int, Field(ge=2, le=8)] = 3
     """Successive halving goes on with one in so many, each time with so many times the training."""
     seed: int = 0
+    options: Mapping[str, Any] = {}
+    """What else the decider takes; each checks its own."""
 
 
 class TrainSettings(_Strict):

@@ -6,8 +6,11 @@
       loop2.toml                      everything that decides it (`specialist.search.settings`)
       scaffolds/<game>/<version>/     what is played
       collect/<n>/                    runs of the teacher, on training seeds
+      criteria/<n>.md                 versions of the criteria by which `llm` selects (`specialist.select.llm.criteria`)
+      judged/<key>/                   what it said of candidates, and why
       data/<key>/selection|dataset    what was selected and prepared
       rounds/<n>.json                 what was proposed
+      decided/<n>/                    how `llm` came to it
       trainings/<key>/                training runs (`specialist.train.spec`)
       play/<player>/gate|held-out/    runs of the untrained base model ("base") and of specialists, by identity
       ledger.jsonl                    a row for each training run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from automem.trace.episode import EpisodeTrace
 from specialist.candidate import Candidate
@@ -40,6 +40,27 @@ class Verdict:
     accept: bool
     reasons: tuple[Reason, ...]
     text: str
+
+
+@runtime_checkable
+class Written(Protocol):
+    """What an engine offers beside `Engine` that judges by written criteria, of which there are versions."""
+
+    def in_force(self) -> str:
+        """The version by which it judges."""
+        ...
+
+    def by(self, criteria: str) -> Engine:
+        """The same engine, judging by this version. Raises `automem.errors.UserError` when there is none."""
+        ...
+
+    def adopt(self, criteria: str) -> None:
+        """Put this version in force, for later rounds and other processes, too."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections. Safe to call twice."""
+        ...
 
 
 class Engine(Protocol):

@@ -23,10 +23,18 @@ Maker = Callable[["EngineSettings", Path], Engine]
 def _rules(settings: EngineSettings, folder: Path) -> Engine:
     from specialist.select.rules import Rules
 
+    if settings.options:
+        raise UserError(f"the engine rules takes no {', '.join(settings.options)}")
     return Rules()
 
 
-ENGINES: Mapping[str, Maker] = {"rules": _rules}
+def _llm(settings: EngineSettings, folder: Path) -> Engine:
+    from specialist.select.llm import make
+
+    return make(settings, folder)
+
+
+ENGINES: Mapping[str, Maker] = {"rules": _rules, "llm": _llm}
 """By the kinds that settings call them. What an engine needs is imported when it is chosen."""
 
 GROUP = "automem.engines"
