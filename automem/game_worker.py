@@ -10,6 +10,7 @@ that a model wrote is unpickled.
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 import socket
 import struct
@@ -87,8 +88,8 @@ def _answer(playing: dict[int, games.Game], number: int, verb: str, arguments: t
 
 def main() -> None:
     """Serve the socket whose number is the first argument."""
-    with socket.socket(fileno=int(sys.argv[1])) as inherited:
-        serve(inherited)
+    with socket.socket(fileno=int(sys.argv[1])) as inherited, contextlib.suppress(BrokenPipeError, ConnectionError):
+        serve(inherited)  # whoever asked may be gone before the answer is there
 
 
 if __name__ == "__main__":
