@@ -1,16 +1,18 @@
 """How fast good memory decisions are selected: ``python benchmarks/selection.py [--scaffold crafter/v0]``.
 
-Plays Crafter with `scripted` until a few episodes of 1,000 steps are there (some minutes, once), and copies them
-under other seeds until there are 100: what is read and judged is real, and the same few episodes again and again.
-So near-duplicates are far more frequent than in runs of 100 seeds. Then selects by `rules`: as recipes do, from the
-better half of the episodes; from all of them; and from all of them with room for every candidate, so that each good
-one is compared with thousands that were taken.
+Plays a few episodes of Crafter with `scripted` (some minutes, once), and copies them under other seeds until there
+are 100,000 steps, as many as 100 episodes of 1,000 steps have: what is read and judged is real, and the same few
+episodes again and again, so that near-duplicates are far more frequent than in runs of so many seeds.
+
+Then selects by `rules`: as recipes do, from the better half of the episodes; from all of them; and from all of them
+with room for every candidate, so that each good one is compared with all that were taken.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import os
 import resource
 import shutil
@@ -22,12 +24,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
-import tomli_w
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from automem import runs  # noqa: E402
+from automem import runs, scaffold  # noqa: E402
 from automem.episode import RESULT  # noqa: E402
 from automem.runs import PlannedTask, Run  # noqa: E402
 from automem.trace import RunTrace  # noqa: E402
@@ -45,36 +46,38 @@ RECIPES = {
 }
 
 
-def played(scaffold: str) -> Run:
+def played(version: str) -> Run:
     """A few real episodes, in a folder that is left behind for the next time."""
-    name = f"few-{scaffold.replace('/', '-')}"
+    name = f"few-{version.replace('/', '-')}"
     if not runs.exists(name):
         command = [sys.executable, "-m", "automem.cli", "eval", "crafter", "--model", "scripted"]
-        command += ["--scaffold", scaffold, "--seeds", SEEDS, "--steps", str(STEPS), "--run", name, "--workers", "2"]
+        command += ["--scaffold", version, "--seeds", SEEDS, "--steps", str(STEPS), "--run", name, "--workers", "2"]
         subprocess.run(command, check=True, cwd=ROOT)
     return runs.load(name)
 
 
-def copied(few: Run, episodes: int) -> Run:
-    """A run of so many episodes of full length, copies of those few."""
-    name = f"{few.config.name}-{episodes}"
-    whole = [e for e in RunTrace(few).episodes if e.result is not None and e.result.steps == STEPS]
-    if not whole:
-        sys.exit(f"no episode of run {few.config.name} has {STEPS} steps; choose other seeds")
-    print(f"{episodes} copies of {len(whole)} episodes of {STEPS} steps")
+def copied(few: Run, steps: int) -> Run:
+    """A run of copies of those few episodes, of so many steps together or a little more."""
+    name = f"{few.config.name}-{steps}"
+    whole = [(e, e.result.steps) for e in RunTrace(few).episodes if e.result is not None]
+    plan, total = [], 0
+    for episode, length in itertools.cycle(whole):
+        if total >= steps:
+            break
+        plan.append(episode)
+        total += length
+    print(f"{total} steps: {len(plan)} copies of {len(whole)} episodes")
     if runs.exists(name):
         return runs.load(name)
-    tasks = (PlannedTask(task="Crafter", seeds=tuple(range(episodes)), steps=STEPS),)
-    folder = runs.free_folder(name)
-    shutil.copytree(few.folder, folder, ignore=shutil.ignore_patterns("episodes", runs.RUN, runs.SUMMARY))
-    for seed in range(episodes):
-        target = folder / "episodes" / "Crafter" / f"seed-{seed}"
-        shutil.copytree(whole[seed % len(whole)].folder, target, ignore=shutil.ignore_patterns("memory"))
+    tasks = (PlannedTask(task="Crafter", seeds=tuple(range(len(plan))), steps=STEPS),)
+    config = few.config.model_copy(update={"name": name, "tasks": tasks})
+    run = runs.create(config, {game: scaffold.load(str(few.folder / s.folder)) for game, s in config.scaffolds.items()})
+    for seed, episode in enumerate(plan):
+        target = run.folder / "episodes" / "Crafter" / f"seed-{seed}"
+        shutil.copytree(episode.folder, target, ignore=shutil.ignore_patterns("memory"))
         data = orjson.loads((target / RESULT).read_bytes())
         (target / RESULT).write_bytes(orjson.dumps(data | {"seed": seed}))
-    config = few.config.model_copy(update={"name": name, "tasks": tasks})
-    (folder / runs.RUN).write_text(tomli_w.dumps(config.model_dump(mode="json")), encoding="utf-8")
-    return runs.load(name)
+    return run
 
 
 def figures(run: Run, processes: int) -> Iterator[str]:
@@ -104,11 +107,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scaffold", default="crafter/v0")
-    parser.add_argument("--episodes", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=2)
     arguments = parser.parse_args()
     os.environ["AUTOMEM_RUNS"] = str(Path(tempfile.gettempdir()) / "automem-selection-benchmark")
-    run = copied(played(arguments.scaffold), arguments.episodes)
+    run = copied(played(arguments.scaffold), arguments.steps)
     for line in figures(run, arguments.processes):
         print(line, flush=True)
     most = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))

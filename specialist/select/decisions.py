@@ -9,9 +9,10 @@
     reason                          the same for this one
     points                          code of a reason -> what it added to the score
 
-so that DuckDB, for instance, can say which operations the rejected ones ran::
+DuckDB reads it as it is, and by those names joins it with what `automem trace sql` says of the runs, for instance
+to learn which operations the rejected ones ran::
 
-    SELECT d.why, o.name, count(*) FROM 'decisions.jsonl.zst' d JOIN ops o USING (run, task, seed, step, phase)
+    SELECT why, name, count(*) FROM 'decisions.jsonl.zst' JOIN ops USING (run, task, seed, step, phase) GROUP BY ALL
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import zstandard
 
 from automem.errors import UserError
 from automem.records import Phase
+from automem.storable import storable
 from automem.trace.episode import EpisodeTrace
 from specialist.candidate import candidates
 from specialist.select.engine import Engine
@@ -62,7 +63,7 @@ async def judge(engine: Engine, run: str, episode: EpisodeTrace) -> list[Judged]
             score=verdict.score,
             good=verdict.accept,
             points=once(tuple((reason.code, reason.points) for reason in verdict.reasons)),  # type: ignore[arg-type]
-            text=once(verdict.text),  # type: ignore[arg-type]
+            text=once(storable(verdict.text)),  # type: ignore[arg-type]
             lesson=lesson(candidate) if verdict.accept else None,
         )
         for candidate, verdict in zip(found, verdicts, strict=True)

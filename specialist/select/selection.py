@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack
@@ -81,6 +81,7 @@ async def select(
     forbidden_seeds: Collection[int],
     *,
     processes: int | None = None,
+    told: Callable[[int, int], None] | None = None,
 ) -> Selection:
     """Select examples from runs and record every decision in a folder.
 
@@ -92,12 +93,13 @@ async def select(
         forbidden_seeds: seeds of evaluations: a run that plays one of them is refused.
         processes: for an engine that is local; by default as many as there are processors, and 1 where there is
             little to judge. With 1 everything happens here.
+        told: is called with how many episodes are done, of how many.
 
     Raises `UserError` for a forbidden seed, for a trace that cannot be read, and when fewer candidates are accepted
     than the recipe needs; what was decided is recorded then, too.
     """
     considered = await asyncio.to_thread(consider, runs, recipe.best_episodes, forbidden_seeds)
-    judged = await _judge_all(engine, considered, processes)
+    judged = await _judge_all(engine, considered, processes, told)
     fates = choose(list(_good(considered, judged)), recipe)
     made = _decisions(considered, judged, fates)
     return _check(await asyncio.to_thread(_record, folder, engine, recipe, considered, made))
@@ -123,7 +125,12 @@ def _check(selection: Selection) -> Selection:
     return selection
 
 
-async def _judge_all(engine: Engine, considered: Sequence[Considered], processes: int | None) -> list[list[Judged]]:
+async def _judge_all(
+    engine: Engine,
+    considered: Sequence[Considered],
+    processes: int | None,
+    told: Callable[[int, int], None] | None,
+) -> list[list[Judged]]:
     """What the engine says of every candidate, episode by episode."""
     good = [one for one in considered if not one.refusal]
     if processes is None:
@@ -137,14 +144,24 @@ async def _judge_all(engine: Engine, considered: Sequence[Considered], processes
             spawn = multiprocessing.get_context("spawn")
             pool = stack.enter_context(ProcessPoolExecutor(processes, mp_context=spawn))
 
-        async def one(episode: Considered) -> list[Judged]:
+        async def judged(episode: Considered) -> list[Judged]:
             folder = episode.trace.folder
+            if episode.refusal:
+                return await asyncio.to_thread(listed, folder)
+            if not engine.local:
+                return await judge(engine, episode.run, EpisodeTrace(folder))
+            return await asyncio.get_running_loop().run_in_executor(pool, judge_apart, engine, episode.run, folder)
+
+        over = 0
+
+        async def one(episode: Considered) -> list[Judged]:
+            nonlocal over
             async with places:
-                if episode.refusal:
-                    return await asyncio.to_thread(listed, folder)
-                if not engine.local:
-                    return await judge(engine, episode.run, EpisodeTrace(folder))
-                return await asyncio.get_running_loop().run_in_executor(pool, judge_apart, engine, episode.run, folder)
+                found = await judged(episode)
+            over += 1
+            if told is not None:
+                told(over, len(considered))
+            return found
 
         try:
             async with asyncio.TaskGroup() as group:

@@ -46,9 +46,14 @@ class Lesson(NamedTuple):
 def lesson(candidate: Candidate) -> Lesson:
     """What this candidate teaches. The same in every process."""
     step = candidate.place.step
-    ops = [op for turn in candidate.turns for op in own(turn)]
-    words = [part for op in ops for part in (op.name, *(bare(arg, step) for arg in op.args))]
-    return Lesson(_signs("\n".join(words)), _signs(bare(candidate.record.observation, step)))
+    parts = [part for turn in candidate.turns for op in own(turn) for part in (op.name, *op.args)]
+    return Lesson(_signs(bare("\n".join(parts), step)), _seen(candidate.record.observation, step))
+
+
+@lru_cache(maxsize=2)
+def _seen(observation: str, step: int) -> str:
+    """Signs of an observation; LOG and PLAN of a step have the same."""
+    return _signs(bare(observation, step))
 
 
 def _signs(text: str) -> str:
