@@ -143,7 +143,7 @@ def _program(config: SearchConfig) -> list[str]:
 def _facts(found: Found) -> list[tuple[str, str]]:
     config = found.search.config
     base = config.base
-    served = ", as a merged copy of it" if base.merged else ", as an adapter beside it"
+    served = "as a merged copy of it" if base.merged else "as an adapter beside it"
     learnt = (
         f"runs that were there: {', '.join(config.collect.traces)}"
         if config.collect.traces
@@ -224,10 +224,11 @@ def _seeds(found: Found) -> list[tuple[str, str, str]]:
     """Each role of seeds: what it is called, which they are, and what they are for."""
     config = found.search.config
     learnt = sorted({seed for one in found.collected for task in one.run.config.tasks for seed in task.seeds})
+    judges = "judge specialists while the search goes on" if config.gate else "not played: this search has no gate"
     learnt = learnt or sorted({seed for task in config.collect.tasks for seed in task.seeds}) or _selected(found)
     return [
         ("training", seeds(learnt) or "those of the runs that are learnt from", "traces to learn from"),
-        ("gate", seeds(config.gate_seeds), "judge specialists while the search goes on"),
+        ("gate", seeds(config.gate_seeds), judges),
         ("held out", seeds(config.held_out), "played once, at the end: they alone say what it is worth"),
     ]
 

@@ -15,8 +15,8 @@ from specialist.page.found import Found
 WHO = ("untrained", "specialist")
 """Both sides, in the order of their colours and marks."""
 
-CARDS = ("valid_turn_share", "duplicate_write_share", "empty_search_share")
-"""Behaviour that stands above the table."""
+CARDS = ("progression", "valid_turn_share", "duplicate_write_share", "empty_search_share")
+"""What stands above the table."""
 
 
 def outcome(found: Found) -> dict[str, Any] | None:
@@ -124,15 +124,13 @@ def _cards(found: Found, rows: list[dict[str, Any]]) -> list[dict[str, str]]:
         cards.append(
             {"name": "held-out loss", "unit": "nats a token", "a": f"{before:.3g}", "b": f"{after:.3g}", "told": told}
         )
-    for row in rows:
-        if row["key"] in (*CARDS, "progression"):
-            told = f"{row['difference']} points" + (
-                f" [{row['interval'].replace(' to ', ', ')}]" if row["interval"] else ""
-            )
-            cards.append({
-                "name": row["name"], "unit": row["unit"], "a": row["sides"][0]["mean"], "b": row["sides"][1]["mean"],
-                "told": f"{told}: {row['verdict']}",
-            })  # fmt: skip
+    by_key = {row["key"]: row for row in rows}
+    for row in (by_key[key] for key in CARDS if key in by_key):
+        span = f" [{row['interval'].replace(' to ', ', ')}]" if row["interval"] else ""
+        cards.append({
+            "name": row["name"], "unit": row["unit"], "a": row["sides"][0]["mean"], "b": row["sides"][1]["mean"],
+            "told": f"{row['difference']} points{span}: {row['verdict']}",
+        })  # fmt: skip
     return cards
 
 

@@ -1,7 +1,7 @@
 """The page of a search: one HTML file that needs nothing else, and asks for nothing.
 
-What models wrote gets into it in two ways only: escaped by the template, and in charts, through
-`automem.report.svg`. The page's policy (`automem.report.frame`) lets nothing else in.
+What models wrote gets into it in three ways only: escaped by the template; as Markdown, through `meta.page.markdown`;
+in charts, through `automem.report.svg`. The page's policy (`automem.report.frame`) lets nothing else in.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from automem import pages, runs
 from automem.report import frame
-from specialist.page import head, outcome, readings, recipes, selection, trainings
+from specialist.page import criteria, head, outcome, readings, recipes, selection, trainings
 from specialist.page.found import Found, read
 from specialist.search.storage import SearchFolder
 
@@ -42,6 +42,7 @@ def render(search: SearchFolder) -> str:
         comparison=trainings.comparison(found),
         trainings=trainings.shown(found),
         data=selection.shown(found),
+        criteria=criteria.criteria(found),
         outcome=outcome.outcome(found),
         sides=outcome.WHO,
         plays=head.plays(found),

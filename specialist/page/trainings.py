@@ -174,8 +174,8 @@ def _trajectory(found: Found, row: Row) -> Markup | str:
 
 
 def _behaviour(row: Row) -> list[dict[str, str]]:
-    """On gate seeds: what it was held against, and itself."""
-    names = [name for name in row.after if row.before.get(name) is not None or row.after[name] is not None]
+    """On gate seeds: what it was held against, and itself; without what never happened with either."""
+    names = [name for name in row.after if row.before.get(name) or row.after[name]]
     found = []
     for name in names:
         before, after = row.before.get(name), row.after.get(name)
