@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from automem.cli import app
 from automem.errors import UserError
 from automem.trace.episode import EpisodeTrace
 from specialist import page
@@ -20,6 +22,7 @@ from specialist.page import readings
 from specialist.search import ledger, storage
 from specialist.search.storage import SearchFolder
 from specialist.select import decisions
+from specialist.select.llm.criteria import Criteria
 from tests.report import chromium
 from tests.report.chromium import Browser
 from tests.report.elements import Elements
@@ -38,6 +41,18 @@ def collected(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchFolder
 @pytest.fixture(scope="module")
 def over(collected: SearchFolder, tmp_path_factory: pytest.TempPathFactory) -> SearchFolder:
     return _finished(collected, tmp_path_factory.mktemp("over"))
+
+
+@pytest.fixture(scope="module")
+def written(over: SearchFolder) -> str:
+    """Its page."""
+    return page.render(over)
+
+
+@pytest.fixture(scope="module")
+def read(written: str) -> Elements:
+    """The same, as a browser reads it."""
+    return Elements(written)
 
 
 def _finished(collected: SearchFolder, runs: Path, gains: tuple[float, ...] = (0.2, 0.25, 0.3)) -> SearchFolder:
@@ -61,8 +76,8 @@ def shown(search: SearchFolder) -> Elements:
     return Elements(page.render(search))
 
 
-def test_a_search_that_is_over_says_what_it_was_worth(over: SearchFolder) -> None:
-    text = shown(over).text
+def test_a_search_that_is_over_says_what_it_was_worth(read: Elements) -> None:
+    text = read.text
     assert "The gate accepted 1.1.1. On 3 held-out episodes, which the search never used" in text
     assert "1.1.1 gains +25.0 points [+12.6, +37.4] of progression over the untrained base model" in text
     assert "valid memory turns %20.0 → 90.0+70.0 points" in text
@@ -72,8 +87,8 @@ def test_a_search_that_is_over_says_what_it_was_worth(over: SearchFolder) -> Non
     assert "the same in every episode" in text  # empty searches
 
 
-def test_models_seeds_and_programs_are_told(over: SearchFolder) -> None:
-    text = shown(over).text
+def test_models_seeds_and_programs_are_told(read: Elements) -> None:
+    text = read.text
     assert "training100..102 (3)" in text
     assert "gate200..203 (4)" in text
     assert "held out300..302 (3)" in text
@@ -82,8 +97,8 @@ def test_models_seeds_and_programs_are_told(over: SearchFolder) -> None:
     assert "smollm2" in text and "crafter/small" in text
 
 
-def test_each_training_run_has_its_row_its_curve_and_its_end(over: SearchFolder) -> None:
-    found = shown(over)
+def test_each_training_run_has_its_row_its_curve_and_its_end(read: Elements) -> None:
+    found = read
     assert "train.learning_rate 0.0002 → 0.9" in found.text
     assert "the loss left all bounds after step 2" in found.text
     assert "4 seeds: better by more than 2 points" in found.text
@@ -91,14 +106,14 @@ def test_each_training_run_has_its_row_its_curve_and_its_end(over: SearchFolder)
     for number in ("1.1.1", "1.2.1"):
         assert labels.count(f"Losses of training run {number} by step") == 2  # both scales
     assert labels.count("Held-out loss of every training run, by tokens trained on") == 2
-    titles = page.render(over)
-    assert "held-out loss after step 0: 2 nats" in titles and "held-out loss after step 60: 0.5 nats" in titles
+    for told in ("step 0: 2 nats", "step 60: 0.5 nats"):
+        assert f"held-out loss after {told}" in found.text
 
 
-def test_what_was_selected_adds_up(over: SearchFolder) -> None:
+def test_what_was_selected_adds_up(over: SearchFolder, read: Elements) -> None:
     found = list(decisions.read(over.data(made.KEY) / "selection"))
     accepted = sum(one.accepted for one in found)
-    text = shown(over).text
+    text = read.text
     assert f"{accepted} of {len(found)} candidates" in text
     for phase in ("log", "plan"):
         mine = [one for one in found if one.place.phase == phase]
@@ -112,13 +127,13 @@ def test_what_was_selected_adds_up(over: SearchFolder) -> None:
     assert "of 3 gave examples" in text
 
 
-def test_candidates_are_shown_verbatim_with_their_reasons(over: SearchFolder) -> None:
+def test_candidates_are_shown_verbatim_with_their_reasons(over: SearchFolder, written: str) -> None:
     found = readings.chosen(over.data(made.KEY) / "selection")
     kinds = {(one.accepted, one.place.phase if one.accepted else one.why) for one in decisions.read(
         over.data(made.KEY) / "selection"
     )}  # fmt: skip
     assert set(found) == kinds
-    text = page.render(over)
+    text = written
     for of_kind in found.values():
         for decision in of_kind:
             place = decision.place
@@ -196,8 +211,8 @@ def test_a_search_that_has_just_begun_has_a_page(collected: SearchFolder) -> Non
     assert "automem report small/collect/1" in text
 
 
-def test_every_link_leads_somewhere_on_the_page(over: SearchFolder) -> None:
-    found = shown(over)
+def test_every_link_leads_somewhere_on_the_page(read: Elements) -> None:
+    found = read
     ids = [attributes["id"] for _, attributes in found.found if "id" in attributes]
     assert len(ids) == len(set(ids))
     targets = [str(link["href"]) for link in found.of("a")]
@@ -250,6 +265,26 @@ def test_replies_whose_trace_is_gone_cost_only_themselves(search: SearchFolder) 
     text = shown(search).text
     assert "Cannot be shown: its trace cannot be read any more." in text
     assert "To read" in text
+
+
+def test_the_command_writes_it_for_a_search(search: SearchFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(search.folder.parent)
+    for name in ("small", str(search.folder)):
+        ran = CliRunner().invoke(app, ["report", name])
+        assert ran.exit_code == 0 and "report-small.html" in ran.output
+        path = Path("report-small.html")
+        assert Elements(path.read_text()).text.startswith(" AutoMem search: small")
+        path.unlink()
+
+
+def test_criteria_that_a_model_wrote_are_shown_as_text(search: SearchFolder) -> None:
+    criteria = Criteria(search.folder)
+    criteria.versions()
+    criteria.add(f"## Short notes\n\n- **brief** {EVIL[:60]} [here](http://example.com)\n" + "x" * 100, "a model", "w")
+    found = shown(search)
+    assert "Criteria, version 1" in found.text and "Criteria, version 2 in force" in found.text
+    assert "window.hit=1" in found.text and len(found.of("script")) == 1
+    assert all(str(link["href"]).startswith("#") for link in found.of("a"))
 
 
 def test_nothing_but_an_earlier_page_is_written_over(search: SearchFolder) -> None:
