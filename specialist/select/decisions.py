@@ -18,7 +18,7 @@ to learn which operations the rejected ones ran::
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,13 @@ class Decision:
 
     def line(self) -> bytes:
         """As it is written."""
+        place = self.place
         said = {
-            **asdict(self.place),
+            "run": place.run,
+            "task": place.task,
+            "seed": place.seed,
+            "step": place.step,
+            "phase": place.phase,
             "accepted": self.accepted,
             "score": self.score,
             "why": self.why,
