@@ -21,10 +21,18 @@ Maker = Callable[[DeciderSettings, Path], Decider]
 def _halving(settings: DeciderSettings, folder: Path) -> Decider:
     from specialist.search.deciders.halving import Halving
 
+    if settings.options:
+        raise UserError(f"the decider halving takes no {', '.join(settings.options)}")
     return Halving(settings.width, settings.seed)
 
 
-DECIDERS: Mapping[str, Maker] = {"halving": _halving}
+def _llm(settings: DeciderSettings, folder: Path) -> Decider:
+    from specialist.search.deciders.llm import make
+
+    return make(settings, folder)
+
+
+DECIDERS: Mapping[str, Maker] = {"halving": _halving, "llm": _llm}
 """By the kinds that settings call them. What a decider needs is imported when it is chosen."""
 
 GROUP = "automem.deciders"

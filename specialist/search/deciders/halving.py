@@ -33,7 +33,7 @@ class Halving:
 
     async def propose(self, number: int, ledger: Sequence[Row], start: Recipe) -> Sequence[Proposal]:
         """As `specialist.search.decider.Decider`; a pure function of its arguments."""
-        full = [row for row in ledger if row.adapter and row.outcome not in ("dropped", "trained")]
+        full = [row for row in ledger if row.is_whole]
         best = min(full, key=lambda row: row.held_out_loss) if full else None
         centre = start if best is None else best.recipe
         tried = {_key(row.recipe) for row in full}

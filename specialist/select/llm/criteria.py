@@ -112,8 +112,8 @@ class Criteria:
         about = read_json(path.with_suffix(".json")) or {}
         return Version(int(number), text, str(about.get("by", "")), str(about.get("why", "")))
 
-    def add(self, text: str, by: str, why: str) -> Version:
-        """Write the next version, and put it in force.
+    def add(self, text: str, by: str, why: str, adopt: bool = True) -> Version:
+        """Write the next version, and put it in force if it is to be adopted.
 
         The same text by the same author is the same version, so that a resumption adds nothing.
         Raises `UserError`, which tells the author what is wrong with it.
@@ -126,7 +126,8 @@ class Criteria:
                 made = self._next(len(known) + 1, text, by, why)
             elif made != known[-1]:
                 return made
-            self.adopt(made)
+            if adopt:
+                self.adopt(made)
             return made
 
     def _next(self, number: int, text: str, by: str, why: str) -> Version:
