@@ -85,9 +85,7 @@ class Room:
     def written(self) -> Criteria:
         """The criteria. Raises `UserError` when there are none."""
         if self.criteria is None:
-            raise UserError(
-                f"the engine {self.search.config.engine.kind} judges by weights: it has no written criteria"
-            )
+            raise UserError(f"the engine {self.search.config.engine.kind} has no written criteria")
         return self.criteria
 
     def trace(self, name: str) -> RunTrace:
@@ -108,10 +106,8 @@ class Room:
         settings = self.search.config.collect
         if settings.traces:
             return {f"{COLLECTED}{i}": name for i, name in enumerate(settings.traces, start=1)}
-        there = sorted(
-            (path for path in (self.search.folder / "collect").glob("*") if path.name.isdigit()), key=_number
-        )
-        return {f"{COLLECTED}{path.name}": str(path) for path in there}
+        there = [path for path in (self.search.folder / "collect").glob("*") if path.name.isdigit()]
+        return {f"{COLLECTED}{path.name}": str(path) for path in sorted(there, key=lambda path: int(path.name))}
 
     def _played(self, name: str) -> Path:
         return self.search.play(BASE if name == BASE else self.row(name).adapter, "gate")
@@ -124,7 +120,3 @@ class Room:
             there = ", ".join(self.names()) or "none yet"
             raise UserError(f"there is no run {one_line(name, 40)!r} to read; there are: {there}")
         return only(RunTrace(self._played(name)), self.shown)
-
-
-def _number(path: Path) -> int:
-    return int(path.name)

@@ -63,9 +63,8 @@ def _figures(row: Row, start: Recipe) -> str:
         parts.append(f"{bounded(look.mean, look.lower, look.upper)} over {look.seeds} seeds")
     for name in BEHAVIOUR:
         if row.after.get(name) is not None:
-            parts.append(
-                f"{metric(name).label} {figure(name, row.before.get(name))} -> {figure(name, row.after[name])}"
-            )
+            before, after = figure(name, row.before.get(name)), figure(name, row.after[name])
+            parts.append(f"{metric(name).label} {before} -> {after} {unit(name)}")
     parts.append(f"{row.seconds:.0f} s")
     if row.cost:
         parts.append(f"{row.cost:.2f} USD")

@@ -71,7 +71,7 @@ class Propose(Arguments):
     data: Literal["reuse", "regenerate"] = "reuse"
     """Learn from the episodes that are there, or collect further ones first."""
     criteria: Annotated[str, Field(max_length=40)] = ""
-    """Number of the version of the criteria to select by, an earlier one to undo a change; empty for the one in force."""
+    """Version of the criteria to select by, by its number: an earlier one undoes a change. Empty for that in force."""
 
 
 class Withdraw(Arguments):
@@ -128,7 +128,7 @@ def versions(room: Room, asked: Paged) -> str:
     kept = room.written()
     now = kept.in_force().number
     lines = [
-        f"{one.number}{' (in force)' if one.number == now else ''}, by {one_line(one.by, 100)}: {one_line(one.why, 300)}"
+        f"{one.number}{' (in force)' if one.number == now else ''}, by {one.by}: {one_line(one.why, 300)}"
         for one in kept.versions()
     ]
     return page_of("\n".join(lines), asked.page)
@@ -155,8 +155,8 @@ def propose(room: Room, asked: Propose) -> str:
     """Take a proposal, if it can be trained."""
     if len(room.proposals) >= room.width:
         raise UserError(
-            f"not taken: a round has {room.width} proposals at most, and there are {len(room.proposals)}; withdraw one, "
-            "or finish"
+            f"not taken: a round has {room.width} proposals at most, and there are {len(room.proposals)}; withdraw "
+            "one, or finish"
         )
     recipe = changed(room.recipe(asked.base), asked.changes).model_copy(update={"name": room.start.name})
     if asked.data == "regenerate" and room.search.config.collect.traces:
@@ -224,8 +224,8 @@ def columns(room: Room, asked: Paged) -> str:
 
 ASKING = traces.tools(
     f"{COLLECTED}1",
-    f"{COLLECTED}1 and so on for what is learnt from; base for the untrained model and the number of a training run for "
-    "its specialist, on some gate seeds.",
+    f"{COLLECTED}1 and so on for what is learnt from; base for the untrained model, and the number of a training run "
+    "for its specialist, on some gate seeds.",
 )
 
 TOOLS: Mapping[str, Tool] = {
