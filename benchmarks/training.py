@@ -28,9 +28,9 @@ from specialist.train.spec import Setup
 from specialist.train.tokens import Tokenised, Tokens
 from specialist.train.work import Material, Work, work
 
-SCAFFOLDS = ("crafter/v0", "crafter/v1")
+SCAFFOLDS = ("crafter/v0",)
 STEPS = 40
-BATCH, PASSES = 4, 3
+BATCH, PASSES = 4, 2
 
 
 @dataclass(frozen=True)

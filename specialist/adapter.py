@@ -24,6 +24,9 @@ CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 FORMAT: Literal[1] = 1
 """Version of the manifest."""
 
+UNUSUAL = ("use_rslora", "use_dora", "rank_pattern", "alpha_pattern", "layers_to_transform", "fan_in_fan_out")
+"""Settings of PEFT's that change what weights do."""
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -106,6 +109,8 @@ def identity_of(folder: Path) -> str:
     config = _config(folder)
     decides = {name: config[name] for name in ("r", "lora_alpha")}
     decides["target_modules"] = sorted(config["target_modules"])
+    # What our training leaves as it is; others' adapters may have it.
+    decides |= {name: config[name] for name in UNUSUAL if config.get(name)}
     digest = hashlib.sha256(json.dumps(decides, sort_keys=True).encode())
     digest.update((folder / WEIGHTS).read_bytes())
     return digest.hexdigest()

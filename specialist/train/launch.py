@@ -26,10 +26,11 @@ def command(setup: Setup, folder: Path, port: int | None = None) -> list[str]:
     launcher = [sys.executable, "-m", "accelerate.commands.launch", "--num_machines", "1", "--mixed_precision", "no"]
     launcher += ["--dynamo_backend", "no", "--num_processes", str(setup.processes)]
     launcher += ["--main_process_ip", vllm_server.HOST, "--main_process_port", str(port or _free_port())]
-    if setup.device == "gpu":
-        return [*launcher, "--multi_gpu", *module]
-    threads = max(1, len(os.sched_getaffinity(0)) // setup.processes)
-    return [*launcher, "--cpu", "--num_cpu_threads_per_process", str(threads), *module]
+    # On CPUs too: accelerate has no other way to start several processes on one machine without MPI.
+    launcher.append("--multi_gpu")
+    if setup.device == "cpu":
+        launcher += ["--num_cpu_threads_per_process", str(max(1, len(os.sched_getaffinity(0)) // setup.processes))]
+    return [*launcher, *module]
 
 
 def environment(setup: Setup, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -44,7 +45,7 @@ def environment(setup: Setup, inherited: Mapping[str, str]) -> dict[str, str]:
     }
     if setup.device == "cpu":
         preload = [*filter(None, (inherited.get("LD_PRELOAD"), vllm_server.tcmalloc()))]
-        found |= {"CUDA_VISIBLE_DEVICES": ""} | ({"LD_PRELOAD": ":".join(preload)} if preload else {})
+        found |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"} | ({"LD_PRELOAD": ":".join(preload)} if preload else {})
     elif setup.processes == 1:
         # Else the trainer would want to use all of them from one process.
         found.setdefault("CUDA_VISIBLE_DEVICES", "0")

@@ -5,7 +5,7 @@ For one process, in bytes::
     weights       parameters x width                           width: 4 in float32, 2 in bfloat16
     adapter       rank x (in + out) of every adapted matrix x 16    itself, its gradient, two moments, in float32
     activations   computed tokens x layers x (A hidden + B intermediate)   kept for the way back
-    cache         examples x (shared + own) tokens x layers x 4 hidden     keys and values that examples share
+    cache         examples x (shared + own) tokens x layers x 3 hidden     keys and values that examples share
     logits        examples x kept tokens x vocabulary x 14     of the last columns only, partly in float32
     libraries     1 GiB, and on a GPU another for its own
 
@@ -24,8 +24,8 @@ from specialist.recipe import LoraRecipe
 from specialist.train.spec import Setup
 
 GIB = 2**30
-ACTIVATIONS = (16, 5)
-"""Numbers kept of a token in one layer, for each of `hidden` and of `intermediate`: measured with Llamas."""
+ACTIVATIONS = (9, 4)
+"""Numbers kept of a computed token in one layer, for each of `hidden` and of `intermediate`; measured with Llamas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def needed(
         activations = model.layers * computed * model.hidden * width + kept_a_layer
     else:
         activations = model.layers * kept_a_layer
-    cache = model.layers * setup.batch * longest * 4 * model.hidden * width if sharing else 0
+    cache = model.layers * setup.batch * longest * 3 * model.hidden * width if sharing else 0
     logits = setup.batch * (target + 1) * model.vocabulary * 14
     libraries = GIB if setup.device == "cpu" else 2 * GIB
     adapter = adapter_parameters(model, lora) * 16

@@ -27,8 +27,9 @@ LIBRARIES = ("torch", "transformers", "datasets", "accelerate", "peft", "trl")
 SPARE = 0.9
 """Share of the free memory that a run may take: the estimate is one."""
 
-LARGEST_PASS = 16_384
-"""Tokens that a pass computes at most, if its examples can be divided: more at once is no faster."""
+LARGEST_PASS = {"cpu": 6_144, "gpu": 16_384}
+"""Tokens that a pass computes at most, if its examples can be divided: more at once is hardly faster, and takes
+memory that others may want."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _plan(what: TrainSpec, folder: Path, here: Machine | None) -> TrainPlan:
     for chosen in [setup] if before else _setups(setup, recipe.train.batch * recipe.train.accumulation):
         planned = work(given, recipe.train, chosen)
         takes = _takes(planned, model, recipe.lora, chosen)
-        if takes <= SPARE * free and planned.schedule.largest <= LARGEST_PASS:
+        if takes <= SPARE * free and planned.schedule.largest <= LARGEST_PASS[chosen.device]:
             break
     # A run that was begun has shown that it fits.
     if takes > SPARE * free and not before:

@@ -88,7 +88,7 @@ def test_examples_longer_than_the_cutoff_are_counted(spec: TrainSpec, tmp_path: 
         ({"processes": 3}, LAPTOP, "3 processes were asked for, and there are 2 cores"),
         ({"processes": 5}, GPUS, "5 processes were asked for, and there are 4 GPUs"),
         ({"rank": 513}, LAPTOP, "rank 513 is above 512"),
-        ({"rank": 16, "max_rank": 8}, LAPTOP, "rank 16 is above 8, the server's maximum"),
+        ({"rank": 16, "max_rank": 8}, LAPTOP, "rank 16 is above the server's maximum, 8"),
         ({"targets": ("q_proj", "c_attn")}, LAPTOP, "has no c_attn to adapt; it has down_proj, gate_proj, k_proj"),
         ({"base": "no such base"}, LAPTOP, "is no base model"),
     ],

@@ -13,7 +13,7 @@ from specialist.train.tokens import Tokenised
 
 @pytest.fixture
 def model(tiny: Path) -> Any:
-    """The tiny model with an adapter that changes something."""
+    """The tiny model in float64, with an adapter that changes something."""
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
@@ -24,7 +24,7 @@ def model(tiny: Path) -> Any:
     config = LoraConfig(r=4, target_modules=["q_proj", "v_proj"], init_lora_weights=False, task_type="CAUSAL_LM")
     model = get_peft_model(AutoModelForCausalLM.from_pretrained(tiny), config)
     add_prefix(model.get_base_model())
-    return model
+    return model.double()
 
 
 @pytest.fixture
