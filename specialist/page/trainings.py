@@ -20,7 +20,7 @@ from specialist.train.curve import Row as CurveRow
 OUTCOMES: Mapping[Outcome, str] = {
     "trained": "under way",
     "diverged": "diverged",
-    "failed": "failed",
+    "promoted": "trained longer",
     "dropped": "dropped",
     "accepted": "accepted",
     "rejected": "rejected",

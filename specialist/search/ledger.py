@@ -15,9 +15,9 @@ from specialist.recipe import Recipe
 
 LEDGER = "ledger.jsonl"
 
-Outcome = Literal["trained", "diverged", "failed", "dropped", "accepted", "rejected", "inconclusive", "unjudged"]
-"""``trained``: under way; ``dropped``: halving went on without it; ``unjudged``: the search has no gate; the rest is
-what stopped it, or what the gate said."""
+Outcome = Literal["trained", "diverged", "promoted", "dropped", "accepted", "rejected", "inconclusive", "unjudged"]
+"""``trained``: under way; ``promoted``: halving trains it longer; ``dropped``: it goes on without it; ``unjudged``: the
+search has no gate; the rest is what stopped it, or what the gate said."""
 
 
 class _Strict(BaseModel):
@@ -68,6 +68,11 @@ class Row(_Strict):
     itself."""
     cost: float = 0.0
     """USD of the episodes that it played, as far as prices are known."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it was trained in full, and is there."""
+        return bool(self.adapter) and self.outcome not in ("trained", "promoted", "dropped")
 
     @property
     def held_out_loss(self) -> float:

@@ -154,19 +154,17 @@ class Search:
         """Narrow a round's proposals down by successive halving; the row of the one that is left, or None."""
         left = list(enumerate(proposals, start=1))
         latest: dict[int, Row] = {}
-        for level, rung in enumerate(rungs(len(proposals), self._config.decider.keep), start=1):
-            rows = []
-            for place, proposal in left:
-                row = await self._train(f"{number}.{place}.{level}", proposal, rung.part, traces)
-                latest[place] = row
-                rows.append(row)
-            following = rungs(len(proposals), self._config.decider.keep)[level:]
-            kept = survivors([row.held_out_loss for row in rows], following[0].recipes if following else 1)
+        planned = rungs(len(proposals), self._config.decider.keep)
+        for level, rung in enumerate(planned, start=1):
+            rows = [await self._train(f"{number}.{n}.{level}", proposal, rung.part, traces) for n, proposal in left]
+            latest |= {n: row for (n, _), row in zip(left, rows, strict=True)}
+            following = planned[level].recipes if level < len(planned) else 1
+            kept = survivors([row.held_out_loss for row in rows], following)
             for i, row in enumerate(rows):
-                if i not in kept and row.outcome == "trained":
-                    self._note(
-                        row.model_copy(update={"outcome": "dropped", "told": "others had a lower held-out loss"})
-                    )
+                if row.outcome == "trained" and i not in kept:
+                    self._note(row.model_copy(update={"outcome": "dropped", "told": "others lost less"}))
+                elif row.outcome == "trained" and level < len(planned):
+                    self._note(row.model_copy(update={"outcome": "promoted", "told": "trained longer next"}))
             left = [left[i] for i in kept]
         return latest[left[0][0]] if left else None
 
@@ -247,7 +245,7 @@ class Search:
 
     async def _finish(self) -> dict[str, Any]:
         """Held-out seeds for the best specialist; for the one of the lowest held-out loss where none was accepted."""
-        whole = [row for row in self._rows if row.adapter and row.outcome not in ("dropped", "trained")]
+        whole = [row for row in self._rows if row.is_whole]
         chosen = self._best or min(whole, key=lambda row: row.held_out_loss, default=None)
         result: dict[str, Any] = {
             "trainings": len(self._rows),
