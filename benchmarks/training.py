@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from automem.trace.episode import EpisodeTrace
@@ -26,7 +26,7 @@ from specialist.train.devices import cpu_bfloat16
 from specialist.train.schedule import Pass, Schedule, cost, shapes_of, together
 from specialist.train.spec import Setup
 from specialist.train.tokens import Tokenised, Tokens
-from specialist.train.work import Material, Work, work
+from specialist.train.work import Material, Work
 
 SCAFFOLDS = ("crafter/v0",)
 STEPS = 40
@@ -92,8 +92,7 @@ def tokens_per_second(base: Path, given: Material, setup: Setup, way: Way) -> fl
     costs = tuple(cost([shapes[i] for i in one]) for one in way.passes)
     steps = tuple((one,) for one in way.passes)
     schedule = Schedule(steps, 1, tuple(map(len, way.passes)), tokens, costs, max(costs))
-    planned: Work = replace(work(given, chosen.train, setup), schedule=schedule, sharing=way.sharing)
-    planned = replace(planned, held_out=(), measured=(), measure_after=(), save_after=())
+    planned = Work(given, way.sharing, (), schedule, measured=(), measure_after=(), save_after=())
     with tempfile.TemporaryDirectory() as folder:
         SpecialistTrainer(Path(folder), base, chosen, setup, planned, resuming=False).train()
         last = curve.rows(Path(folder))[-1]

@@ -45,7 +45,9 @@ def environment(setup: Setup, inherited: Mapping[str, str]) -> dict[str, str]:
     }
     if setup.device == "cpu":
         preload = [*filter(None, (inherited.get("LD_PRELOAD"), vllm_server.tcmalloc()))]
-        found |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"} | ({"LD_PRELOAD": ":".join(preload)} if preload else {})
+        found |= {"CUDA_VISIBLE_DEVICES": "", "ACCELERATE_USE_CPU": "true"}
+        if preload:
+            found["LD_PRELOAD"] = ":".join(preload)
     elif setup.processes == 1:
         # Else the trainer would want to use all of them from one process.
         found.setdefault("CUDA_VISIBLE_DEVICES", "0")
