@@ -33,8 +33,13 @@ class Place:
         """What it shares with all candidates of its episode."""
         return self.run, self.task, self.seed
 
+    @property
+    def within(self) -> str:
+        """Where it stands, whatever the run is called."""
+        return f"{self.task}/seed-{self.seed}/{self.step}/{self.phase}"
+
     def __str__(self) -> str:
-        return f"{self.run}/{self.task}/seed-{self.seed}/{self.step}/{self.phase}"
+        return f"{self.run}/{self.within}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,12 +108,12 @@ class _Choice:
 
 def in_turns(good: Sequence[Waiting]) -> list[Waiting]:
     """Best scores first; of the same score one of each episode, then the next one of each."""
-    ordered = sorted(good, key=lambda w: (-_score(w), _lot(str(w.place))))
+    ordered = sorted(good, key=lambda w: (-_score(w), _lot(w.place.within), str(w.place)))
     seen: Counter[tuple[float, tuple[str, str, int]]] = Counter()
     keyed = []
     for waiting in ordered:
         score, episode = _score(waiting), waiting.place.episode
-        keyed.append(((-score, seen[score, episode], _lot(str(episode))), waiting))
+        keyed.append(((-score, seen[score, episode], _lot(str(episode[1:])), episode), waiting))
         seen[score, episode] += 1
     return [waiting for _, waiting in sorted(keyed, key=lambda one: one[0])]
 

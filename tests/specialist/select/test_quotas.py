@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -110,3 +111,9 @@ def test_quotas_hold_and_nothing_is_left_out_without_need(found, examples: int, 
         if one.place not in chosen:
             full = phases[one.place.phase] == wanted[one.place.phase] or episodes[one.place.episode] == most
             assert full or lessons[one.place.phase, one.judged.lesson]
+
+
+def test_what_is_chosen_does_not_depend_on_what_the_run_is_called() -> None:
+    renamed = [replace(one, place=replace(one.place, run="another/name")) for one in MANY]
+    mine, theirs = (accepted(choose(given, recipe(examples=60))) for given in (MANY, renamed))
+    assert [place.within for place in mine] == [place.within for place in theirs]
