@@ -120,14 +120,13 @@ class Players:
 
     def _memory(self, adapter: Adapter | None) -> Model:
         base = self._search.config.base
-        merged = base.merged and adapter is not None
         return make_memory_model(
             base.server or base.name,
             adapter,
             Sampling(max_tokens=base.max_tokens or None),
-            slots=None if merged else self._slots,
-            merged=merged,
-            gpu_share=HALF_A_GPU if merged else None,
+            slots=None if base.merged else self._slots,
+            merged=base.merged,
+            gpu_share=HALF_A_GPU if base.merged else None,
             api_base=base.api_base,
         )
 

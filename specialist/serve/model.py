@@ -170,7 +170,7 @@ def make_memory_model(
         adapter: the specialist; None for the base model itself, asked in the same way.
         sampling: default greedy, replies of a length that suits memory work.
         slots: room of the server; default just what the adapter needs.
-        merged: serve a copy with the adapter worked in, without room for others.
+        merged: serve a copy with the adapter worked in, or the base model itself, without room for others.
         gpu_share: of a GPU's memory, for the server of a merged copy.
         api_base, api_key: of the user's own server.
 
@@ -183,6 +183,8 @@ def make_memory_model(
         return _on_their_server(base_name, adapter, sampling, merged, api_base, api_key)
     found = base(base_name)
     chosen = found.memory_sampling(sampling)
+    if adapter is None and merged:
+        return Served(base_name, lambda: found.config(None, gpu_share), chosen)
     if adapter is None:
         room = slots or LoraSlots()
         return Served(base_name, lambda: covering(found.config(room)), chosen)
