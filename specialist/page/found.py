@@ -28,6 +28,7 @@ from specialist.search.players import UNTRAINED
 from specialist.search.search import DATASET, SELECTION
 from specialist.search.storage import SearchFolder
 from specialist.select import statistics
+from specialist.select.episodes import name_of
 from specialist.select.statistics import STATISTICS, Statistics
 from specialist.train import curve, spec
 from specialist.train.spec import ADAPTER, Begun
@@ -217,4 +218,4 @@ def _runs(search: SearchFolder, pattern: str) -> list[Path]:
 def _played(search: SearchFolder, folder: Path, who: str, purpose: str) -> Played:
     run = runs.load(str(folder))
     results = tuple(result for job in run.jobs() if (result := load_result(job.folder)) is not None)
-    return Played(who, purpose, run, folder.relative_to(search.folder.parent).as_posix(), results)
+    return Played(who, purpose, run, name_of(run), results)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -151,7 +152,7 @@ def _facts(found: Found) -> list[tuple[str, str]]:
     )
     return [
         ("game", f"{config.game}: {_tasks(config.tasks)}"),
-        ("base model", f"{base.name}; the specialist plays{served}" + (f", on {base.server}" if base.server else "")),
+        ("base model", f"{base.name}; the specialist plays {served}" + (f", on {base.server}" if base.server else "")),
         ("gameplay model", f"{_model(config.gameplay)}; it commits every action"),
         ("learnt from", learnt),
         ("scaffold", f"{config.scaffold.ref} ({config.scaffold.identity[:12]})"),
@@ -259,5 +260,5 @@ def _play(found: Found, one: Played) -> dict[str, Any]:
         "planned": one.planned,
         "progression": sum(r.progression for r in results) / len(results) if results else None,
         "steps": sum(r.steps for r in results),
-        "command": f"automem report {one.name}",
+        "command": f"automem report {shlex.quote(one.name)}",
     }

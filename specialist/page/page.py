@@ -17,6 +17,7 @@ from automem import pages, runs
 from automem.report import frame
 from specialist.page import criteria, head, outcome, readings, recipes, selection, trainings
 from specialist.page.found import Found, read
+from specialist.search.players import UNTRAINED
 from specialist.search.storage import SearchFolder
 
 MARK = '<meta name="generator" content="AutoMem search">'
@@ -81,7 +82,9 @@ def _commands(found: Found) -> list[tuple[str, str]]:
     options = (
         f"--model {shlex.quote(config.gameplay.name)} --scaffold {config.scaffold.ref} --specialist {folder}{merged}"
     )
+    pair = [one for who in (UNTRAINED, best["adapter"]) if (one := found.of(who, "held-out")) is not None]
     return [
+        ("watch before and after side by side", " ".join(["automem report", *(shlex.quote(one.name) for one in pair)])),
         ("play an episode with it", f"automem play {config.tasks[0].task} {options}"),
         ("evaluate it", f"automem eval {config.game} {options}"),
         ("serve it", f"automem serve --model {base} --specialist {folder}{merged}"),

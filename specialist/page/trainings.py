@@ -147,6 +147,8 @@ def _facts(found: Found, training: Training) -> list[tuple[str, str]]:
         row = training.rows[-1]
         data = found.data_of(row.data)
         facts.append(("data", f"{data.key if data else row.data[:12]}, {row.examples} examples to train on"))
+        if row.criteria:
+            facts.append(("criteria", f"version {row.criteria}"))
     if training.manifest:
         losses, consult = training.manifest.losses, training.manifest.consult_turns
         facts.append(("losses", ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in losses.items())))

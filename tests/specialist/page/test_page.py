@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from itertools import pairwise
@@ -13,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from automem import runs
 from automem.cli import app
 from automem.errors import UserError
 from automem.trace.episode import EpisodeTrace
-from specialist import page
+from specialist import adapter, page
 from specialist.candidate import candidates_of
 from specialist.page import readings
 from specialist.search import ledger, storage
@@ -55,14 +58,14 @@ def read(written: str) -> Elements:
     return Elements(written)
 
 
-def _finished(collected: SearchFolder, runs: Path, gains: tuple[float, ...] = (0.2, 0.25, 0.3)) -> SearchFolder:
+def _finished(collected: SearchFolder, folder: Path, gains: tuple[float, ...] = (0.2, 0.25, 0.3)) -> SearchFolder:
     with pytest.MonkeyPatch.context() as patch:
-        return made.finished(_copied(collected, runs, patch), gains)
+        return made.finished(_copied(collected, folder, patch), gains)
 
 
-def _copied(search: SearchFolder, runs: Path, patch: pytest.MonkeyPatch) -> SearchFolder:
-    patch.setenv("AUTOMEM_RUNS", str(runs))
-    shutil.copytree(search.folder, runs / search.config.name)
+def _copied(search: SearchFolder, folder: Path, patch: pytest.MonkeyPatch) -> SearchFolder:
+    patch.setenv("AUTOMEM_RUNS", str(folder))
+    shutil.copytree(search.folder, folder / search.config.name)
     return storage.load(search.config.name)
 
 
@@ -95,6 +98,17 @@ def test_models_seeds_and_programs_are_told(read: Elements) -> None:
     assert "No seed has two roles" in text
     assert "scripted (a program, not a language model)" in text
     assert "smollm2" in text and "crafter/small" in text
+
+
+def test_commands_name_runs_and_an_adapter_that_are_there(written: str, over: SearchFolder) -> None:
+    commands = re.findall(r'<code class="command">automem (\w+) ([^<]+)</code>', written)
+    reports = [shlex.split(rest) for command, rest in commands if command == "report"]
+    assert len(reports) == 6 and max(map(len, reports)) == 2  # five runs, and before and after side by side
+    played = {runs.load(name).folder.resolve() for names in reports for name in names}
+    assert played == {path.parent.resolve() for path in over.folder.glob("*/**/run.toml")}
+    adapters = [shlex.split(rest.partition("--specialist ")[2])[0] for command, rest in commands if command != "report"]
+    assert len(adapters) == 3
+    assert {adapter.load(name).identity for name in adapters} == {(over.result() or {})["best"]["adapter"]}
 
 
 def test_each_training_run_has_its_row_its_curve_and_its_end(read: Elements) -> None:
