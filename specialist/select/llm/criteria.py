@@ -123,6 +123,9 @@ class Criteria:
             known = self.versions()
             made = next((version for version in known if (version.text, version.by) == (text, by)), None)
             if made is None:
+                now = self.in_force()
+                if text == now.text:
+                    raise UserError(f"not written: it says what version {now.number} says, which is in force")
                 made = self._next(len(known) + 1, text, by, why)
             elif made != known[-1]:
                 return made
