@@ -104,6 +104,10 @@ def _plan(what: TrainSpec, folder: Path, here: Machine | None) -> TrainPlan:
     setup = before.setup if before else _setup(what, here)
     begun = Begun(spec=what, setup=setup, base=identity, data=dataset.facts.identity)
     problems += _another(folder, before, begun)
+    if before and not problems and setup.device == "gpu" and len(here.gpus) < setup.processes:
+        problems.append(
+            f"{folder} was begun on {setup.processes} GPUs, and there are {len(here.gpus)}; go on where it began"
+        )
     if problems:
         return TrainPlan(tuple(problems), gpus=_named(here))
 

@@ -146,6 +146,10 @@ def test_a_folder_that_holds_another_run_is_refused(spec: TrainSpec, tmp_path: P
     assert "another recipe" in only_problem(plan(but(spec, rank=8), folder, LAPTOP))
     other = write_tiny(tmp_path / "other", seed=1)
     assert "another base model" in only_problem(plan(but(spec, base=str(other)), folder, LAPTOP))
+    on_gpus = plan(spec, tmp_path / "gpus", GPUS)
+    assert on_gpus.begun is not None
+    on_gpus.begun.write(tmp_path / "gpus")
+    assert "was begun on 4 GPUs, and there are 0" in only_problem(plan(spec, tmp_path / "gpus", LAPTOP))
     (folder / BEGUN).write_text("{}")
     assert str(folder / BEGUN) in only_problem(plan(spec, folder, LAPTOP))
 

@@ -51,7 +51,7 @@ def loss_and_gradient(model: Any, passes: list[list[Tokenised]], sharing: bool) 
         loss, count = target_loss(model, tensors(one, padding=2, sharing=sharing))
         assert int(count) == sum(len(example.target) for example in one)
         loss.backward()
-        total += float(loss)
+        total += float(loss.detach())
     return total, torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.requires_grad])
 
 
