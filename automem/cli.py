@@ -198,16 +198,21 @@ def demo() -> None:
 
 @app.command(epilog="Example: [bold]automem runs[/bold]")
 def runs() -> None:
-    """List the loops and the runs, the latest first."""
+    """List the loops, the searches and the runs, the latest first."""
     from automem import runs as stored
     from automem import tables
     from meta import storage
+    from specialist.search import storage as search_storage
 
-    loops = storage.all_loops()
+    loops, searches = storage.all_loops(), search_storage.all_searches()
     if loops:
-        console.print(tables.loops(loop.line() for loop in loops))
+        columns = ("loop", "created", "game", "model", "reviewer", "attempts", "result")
+        console.print(tables.loops((loop.line() for loop in loops), "loop 1", *columns))
+    if searches:
+        columns = ("search", "created", "game", "specialist", "decider", "trained", "result")
+        console.print(tables.loops((search.line() for search in searches), "loop 2", *columns))
     found = stored.all_runs()
-    if not found and not loops:
+    if not found and not loops and not searches:
         console.print(f"no runs in {stored.runs_folder()}/ yet; automem eval crafter --model scripted makes one")
         return
     if found:

@@ -118,7 +118,7 @@ def loop2(
     from automem.evaluate import default_workers
     from meta.settings import GateSettings, first_problem
     from specialist import recipe as recipes
-    from specialist.search import forecast
+    from specialist.search import forecast, storage
     from specialist.search import run as searches
     from specialist.search.progress import SearchProgress
     from specialist.search.settings import BaseSettings, DeciderSettings, EngineSettings, TrainSettings
@@ -164,13 +164,15 @@ def loop2(
     try:
         search, result = asyncio.run(searches.run(planned, resume, SearchProgress(console), workers))
     except KeyboardInterrupt:
-        from specialist.search import storage
-
         raise stopped(planned.config.name, storage.exists(planned.config.name)) from None
-    say(result, str(search.folder))
+    from specialist.page.page import write as write_page  # charts and tables: only where they are drawn
+
+    page = search.folder / storage.PAGE
+    write_page(search, page)
+    say(result, str(search.folder), str(page))
 
 
-def say(result: dict[str, Any], folder: str) -> None:
+def say(result: dict[str, Any], folder: str, page: str) -> None:
     """What the search came to, in a few lines."""
     from meta.points import bounded
 
@@ -188,7 +190,7 @@ def say(result: dict[str, Any], folder: str) -> None:
         )
         lines += list(_behaviour(result["held_out"]["behaviour"]))
         lines.append(f"play with it: automem eval GAME --model MODEL --specialist {folder}/{best['folder']}")
-    lines.append(f"folder: {folder}")
+    lines.append(f"page: {page}")
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 

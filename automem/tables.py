@@ -83,10 +83,10 @@ def runs(found: Iterable[Run]) -> Table:
     return table
 
 
-def loops(lines: Iterable[tuple[str, ...]]) -> Table:
-    """All loops, a line each."""
-    table = Table(title="loops", title_justify="left")
-    for name in ("loop", "created", "game", "model", "reviewer", "attempts", "result"):
+def loops(lines: Iterable[tuple[str, ...]], title: str, *names: str) -> Table:
+    """All loops of a kind, a line each, under the names of their columns."""
+    table = Table(title=title, title_justify="left")
+    for name in names:
         table.add_column(name, overflow="fold")
     for cells in lines:
         table.add_row(*(Text(cell) for cell in cells))

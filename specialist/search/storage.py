@@ -33,8 +33,10 @@ from pydantic import ValidationError
 from automem import runs, scaffold
 from automem.errors import UserError
 from automem.scaffold import Scaffold
+from meta.points import points
 from meta.storage import read_json
 from specialist.recipe import Recipe
+from specialist.search import ledger
 from specialist.search.settings import SearchConfig
 
 SEARCH, RESULT, PAGE = "loop2.toml", "result.json", "loop2.html"
@@ -83,6 +85,20 @@ class SearchFolder:
     def play(self, player: str, purpose: str) -> Path:
         """A player's run: ``base``, or the identity of an adapter; ``gate`` or ``held-out``."""
         return self.folder / "play" / player[:16] / purpose
+
+    def line(self) -> tuple[str, ...]:
+        """The search in a table: name, when, game, models, decider, training runs, what it came to."""
+        config = self.config
+        try:
+            result, trained = self.result(), len(ledger.read(self.folder))
+            told = "not over" if result is None else "nothing trained"
+            if result is not None and result["held_out"]:
+                told = f"{points(result['held_out']['progression']['difference']['mean'])} on held-out seeds"
+        except (UserError, KeyError, TypeError):
+            told, trained = "damaged", 0
+        created = config.created.replace("+00:00", "Z")
+        models = f"{config.base.name} for {config.gameplay.name}"
+        return (config.name, created, config.game, models, config.decider.kind, str(trained), told)
 
     def result(self) -> dict[str, Any] | None:
         """What the search came to; None while it is not over."""
