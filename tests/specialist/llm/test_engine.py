@@ -86,8 +86,9 @@ def test_malformed_and_hostile_verdicts_are_told_and_may_be_corrected(
                 ("judge", '{"verdicts": [{"id": "1/log", "accept": true, "score": NaN, "reason": "why not"}]}'),
                 judging(["../../../etc/passwd", "999/log", names[0] + "\x1b[2J"]),
                 judging(names, verdict="fine"),
+                judging(names, reason="half a sign \ud800"),
             )
-        return calling(judging(names, reason="\x1b[31mred\nand more\ud800"))
+        return calling(judging(names, reason="\x1b[31mred\nand more"))
 
     model = Model(reply)
     before = {path.name for path in folder.parent.iterdir()}
@@ -97,9 +98,9 @@ def test_malformed_and_hostile_verdicts_are_told_and_may_be_corrected(
     assert answer.count("score: Input should be") == 9 and "accept: Input should be a valid boolean" in answer
     assert "at most 400 characters" in answer and "verdicts: Input should be a valid" in answer
     assert "These are no candidates here: ../../../etc/passwd, 999/log" in answer and "\x1b" not in answer
-    assert "it takes no argument" in answer
+    assert "it takes no argument" in answer and "reason: Input should be a valid string" in answer
     texts = {verdict.text for verdict in verdicts if verdict.accept}
-    assert texts == {"short, 7 of 10: \ufffd[31mred and more?"}
+    assert texts == {"short, 7 of 10: \ufffd[31mred and more"}
     assert {path.name for path in folder.parent.iterdir()} == before
     assert {path.name for path in folder.iterdir()} == {"criteria", "judged"}
 
