@@ -30,7 +30,7 @@ from specialist.train.work import Material, Work
 
 SCAFFOLDS = ("crafter/v0",)
 STEPS = 40
-BATCH, PASSES = 4, 2
+BATCH, PASSES = 3, 2
 
 
 @dataclass(frozen=True)

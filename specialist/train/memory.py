@@ -6,6 +6,7 @@ For one process, in bytes::
     adapter       rank x (in + out) of every adapted matrix x 16    itself, its gradient, two moments, in float32
     activations   computed tokens x layers x (A hidden + B intermediate)   kept for the way back
     cache         examples x (shared + own) tokens x layers x 3 hidden     keys and values that examples share
+    mask          computed tokens x tokens of the longest x layers    who may look at whom; none for a single example
     logits        examples x kept tokens x vocabulary x 14     of the last columns only, partly in float32
     libraries     1 GiB, and on a GPU another for its own
 
@@ -24,7 +25,7 @@ from specialist.recipe import LoraRecipe
 from specialist.train.spec import Setup
 
 GIB = 2**30
-ACTIVATIONS = (9, 4)
+ACTIVATIONS = (10, 4)
 """Numbers kept of a computed token in one layer, for each of `hidden` and of `intermediate`; measured with Llamas."""
 
 
@@ -96,7 +97,9 @@ def needed(
     else:
         activations = model.layers * kept_a_layer
     cache = model.layers * setup.batch * longest * 3 * model.hidden * width if sharing else 0
+    masks = (1 if setup.checkpointing else model.layers) if setup.batch > 1 else 0
+    mask = masks * computed * longest * width
     logits = setup.batch * (target + 1) * model.vocabulary * 14
     libraries = GIB if setup.device == "cpu" else 2 * GIB
     adapter = adapter_parameters(model, lora) * 16
-    return model.parameters * width + adapter + activations + cache + logits + libraries
+    return model.parameters * width + adapter + activations + cache + mask + logits + libraries
