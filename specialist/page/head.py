@@ -41,8 +41,10 @@ def sentence(found: Found) -> str:
     if result is None:
         over = sum(row.outcome != "trained" for row in found.rows)
         kept = sum(row.outcome == "accepted" for row in found.rows)
-        accepted = f"{counted(kept, 'specialist')} accepted so far" if kept else "none of them accepted yet"
-        return f"This search is not finished: {counted(over, 'training run')} over, {accepted}."
+        accepted = f", {counted(kept, 'specialist')} accepted so far" if kept else ", none of them accepted yet"
+        if found.search.config.gate is None:
+            accepted = ""
+        return f"This search is not finished: {counted(over, 'training run')} over{accepted}."
     if result["best"] is None:
         return f"{counted(result['trainings'], 'training run')} gave no adapter: there is nothing to compare."
     best, progression = result["best"], result["held_out"]["progression"]
@@ -127,9 +129,10 @@ def missing(found: Found) -> list[str]:
     rounds = config.decider.rounds - len(found.rounds)
     if rounds:
         lacks.append(f"{counted(rounds, 'round')} of {config.decider.rounds} not proposed yet")
-    done = {(one.who, one.purpose) for one in found.played}
-    if not any(purpose == "held-out" for _, purpose in done):
-        lacks.append(f"held-out seeds ({len(config.held_out)}) are not played yet, so nothing says what it is worth")
+    lacks += [f"{row.number} is trained, and not judged yet" for row in found.rows if row.outcome == "trained"]
+    planned = 2 * len(config.held_out) * len(config.tasks)
+    done = sum(len(one.results) for one in found.played if one.purpose == "held-out")
+    lacks.append(f"held-out seeds: {done} of {planned} episodes are played, so nothing says yet what it is worth")
     return lacks
 
 

@@ -211,11 +211,21 @@ def test_an_unfinished_search_says_what_is_missing(search: SearchFolder) -> None
     found = shown(search)
     assert "This search is not finished: 0 training runs over" in found.text
     assert "step 60 of 60" in found.text
-    assert "held-out seeds (3) are not played yet" in found.text
+    assert "held-out seeds: 0 of 6 episodes are played" in found.text
     assert "1 round of 1 not proposed yet" in found.text
     assert "No training run is over yet" in found.text
     assert found.of("svg")  # what was trained so far
     assert "--run small --resume" in found.text
+
+
+def test_a_search_in_its_last_stage_says_how_far_it_is(search: SearchFolder) -> None:
+    (search.folder / storage.RESULT).unlink()
+    first, *_, last = sorted((search.folder / "play").glob("*/held-out/episodes/*/seed-*/episode.json"))
+    first.unlink()
+    last.unlink()
+    text = shown(search).text
+    assert "1 specialist accepted so far" in text
+    assert "held-out seeds: 4 of 6 episodes are played" in text
 
 
 def test_a_search_that_has_just_begun_has_a_page(collected: SearchFolder) -> None:
