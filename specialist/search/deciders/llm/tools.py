@@ -14,11 +14,11 @@ from automem.trace import query
 from automem.vocabulary import one_line
 from meta.dialogue import traces
 from meta.dialogue.tool import Arguments, Paged, Tool, page_of
-from specialist.recipe import Recipe
 from specialist.search.decider import Proposal
 from specialist.search.deciders.llm import showing
 from specialist.search.deciders.llm.changes import changed
 from specialist.search.deciders.llm.room import COLLECTED, START, Room
+from specialist.search.ledger import Row
 from specialist.select import decisions as recorded
 from specialist.select import statistics as counted
 from specialist.select.llm import criteria as written
@@ -69,7 +69,7 @@ class Propose(Arguments):
     base: Annotated[str, Field(max_length=100)] = START
     """What is changed: start, or the number of a training run."""
     data: Literal["reuse", "regenerate"] = "reuse"
-    """Learn from the episodes that are there, or collect further ones first."""
+    """reuse learns from the episodes that are there, regenerate collects further ones first."""
     criteria: Annotated[str, Field(max_length=40)] = ""
     """Version of the criteria to select by, by its number: an earlier one undoes a change. Empty for that in force."""
 
@@ -162,7 +162,9 @@ def propose(room: Room, asked: Propose) -> str:
     if asked.data == "regenerate" and room.search.config.collect.traces:
         raise UserError("not taken: this search learns from runs that are there; it collects none (data: reuse)")
     version = _version(room, asked.criteria)
-    proposal = Proposal(recipe=recipe, why=storable(asked.why), data=asked.data, criteria=version)
+    proposal = Proposal(
+        recipe=recipe, why=one_line(storable(asked.why), LONGEST_WHY), data=asked.data, criteria=version
+    )
     known = _known(room, proposal)
     if known:
         raise UserError(f"not taken: {known}; propose something else")
@@ -182,21 +184,16 @@ def _version(room: Room, asked: str) -> str:
 def _known(room: Room, proposal: Proposal) -> str:
     """Where just that was tried already; empty when it was not."""
     for number, other in enumerate(room.proposals, start=1):
-        if (_key(other.recipe), other.criteria, other.data) == (
-            _key(proposal.recipe),
-            proposal.criteria,
-            proposal.data,
-        ):
+        if _key(other) == _key(proposal) and other.data == proposal.data:
             return f"it is proposal {number} of this round"
     for row in room.rows:
-        same = (_key(row.recipe), row.criteria) == (_key(proposal.recipe), proposal.criteria)
-        if same and proposal.data == "reuse" and row.data == room.rows[-1].data:
+        if _key(row) == _key(proposal) and proposal.data == "reuse" and row.data == room.rows[-1].data:
             return f"it was trained as {row.number}, and would come out the same"
     return ""
 
 
-def _key(recipe: Recipe) -> str:
-    return recipe.model_dump_json(exclude={"name"})
+def _key(one: Proposal | Row) -> tuple[str, str]:
+    return one.recipe.model_dump_json(exclude={"name"}), one.criteria
 
 
 def withdraw(room: Room, asked: Withdraw) -> str:
@@ -213,7 +210,7 @@ def finish(room: Room, asked: Finish) -> str:
         raise UserError("not finished: propose a recipe first; stop: true ends the search without one")
     if room.proposals and asked.stop:
         raise UserError("not finished: stop ends the search, and there are proposals; withdraw them, or do not stop")
-    room.closing = storable(asked.why)
+    room.closing = one_line(storable(asked.why), LONGEST_WHY)
     return "Finished."
 
 
