@@ -141,6 +141,8 @@ class SearchConfig(_Strict):
             raise ValueError(
                 f"seed {learnt[0]} is a training seed and one of an evaluation; what was learnt is no test"
             )
+        if self.base.merged and self.base.server:
+            raise ValueError("a merged copy is served by a server of ours; with one of your own, leave merged out")
         if bool(self.collect.tasks) == bool(self.collect.traces):
             raise ValueError("learn either from seeds that are played, or from runs that are named")
         return self

@@ -51,6 +51,7 @@ def config(**changes: object) -> SearchConfig:
         ({"collect": CollectSettings(teacher=SCRIPTED, tasks=(task(1, 3),))}, "seed 3 is a training seed"),
         ({"collect": CollectSettings(teacher=SCRIPTED, tasks=(task(5),))}, "seed 5 is a training seed"),
         ({"collect": CollectSettings(teacher=SCRIPTED)}, "learn either from seeds"),
+        ({"base": BaseSettings(name="smollm2", server="hosted_vllm/x", merged=True)}, "leave merged out"),
         ({"gate": GateSettings(batch=2, most=8)}, "the gate plays up to 8 seeds"),
         ({"tasks": (task(3, 4), PlannedTask(task="CorridorBattle", seeds=(3,), steps=9))}, "the same gate seeds"),
     ],

@@ -1,0 +1,54 @@
+"""``automem loop2`` from outside: what it says before anything starts, and how it refuses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BASE = ("loop2", "crafter", "--gameplay", "scripted", "--scaffold", "crafter/small", "--recipe", "tiny")
+
+
+def automem(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run the command as a user would."""
+    return subprocess.run(
+        [sys.executable, "-m", "automem.cli", *words],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "AUTOMEM_RUNS": str(folder / "runs"), "COLUMNS": "200", "NO_COLOR": "1"},
+        check=False,
+    )
+
+
+def test_a_dry_run_says_what_will_be_done_and_does_nothing(tmp_path: Path) -> None:
+    done = automem(tmp_path, *BASE, "--steps", "20", "--width", "3", "--most-seeds", "4", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "collect: 4 episodes of at most 20 steps, seeds 30000 to 30003" in done.stdout
+    assert "select: 8 examples by rules" in done.stdout
+    assert "3 for 0.33 of its epochs and 1 for 1 of its epochs" in done.stdout
+    assert "rank 4 on qv" in done.stdout and "at most 8 gate episodes a round" in done.stdout
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--recipe", "nowhere"), "no recipe 'nowhere'"),
+        (("--collect-seeds", "50000..50003"), "seed 50000 is a training seed"),
+        (("--gate-seeds", "50000..50200"), "is a gate seed and a held-out seed"),
+        (("--decider", "fortune"), "no decider 'fortune'; there are halving"),
+        (("--engine", "fortune"), "no engine 'fortune'; there are rules"),
+        (("--model", "no such model"), "is no model that AutoMem can serve"),
+        (("--device", "abacus"), "device"),
+        (("--scaffold", "nethack/v0"), "plays nethack"),
+        (("--resume",), "--resume needs the name"),
+    ],
+)
+def test_what_cannot_work_is_said_before_anything_starts(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+    done = automem(tmp_path, *BASE, *words)
+    assert done.returncode == 2, done.stdout
+    assert told in " ".join(done.stderr.split()), done.stderr
+    assert "Traceback" not in done.stderr and not (tmp_path / "runs").exists()
