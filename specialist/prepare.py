@@ -26,6 +26,7 @@ from specialist.candidate import Candidate
 from specialist.clean import Dropped, Reason, clean
 from specialist.example import Dataset, Example, Source
 from specialist.recipe import DataRecipe
+from specialist.shortage import Shortage
 
 PREPARED = "prepared.json"
 PHASES: tuple[Phase, ...] = ("log", "plan")
@@ -107,7 +108,7 @@ def prepare(
     items, left_out = _items(chosen, operations, scaffold.schema.limits.reply_ops)
     dropped = Counter(out.reason for out in left_out)
     if len(items) < recipe.minimum:
-        raise UserError(_too_few(len(items), len(chosen), recipe.minimum, dropped))
+        raise Shortage(_too_few(len(items), len(chosen), recipe.minimum, dropped))
     held_out = held_out_worlds((_world(item.example) for item in items), recipe.held_out_share)
     used = Counter(name for item in items for name in item.operations)
     account = Prepared(

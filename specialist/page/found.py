@@ -166,7 +166,7 @@ def _rounds(search: SearchFolder) -> dict[int, tuple[Proposal, ...]]:
 
 def _data(search: SearchFolder, rows: Sequence[Row]) -> tuple[Data, ...]:
     found = [_one_data(folder) for folder in sorted((search.folder / "data").glob("*")) if folder.is_dir()]
-    order = list(dict.fromkeys(row.data for row in rows))
+    order = list(dict.fromkeys(row.data for row in rows if row.data))
     known = [one for identity in order for one in found if one.facts and one.facts.identity == identity]
     return (*known, *(one for one in found if one not in known))
 
@@ -193,7 +193,7 @@ def _facts(dataset: Path) -> Facts:
 
 def _trainings(search: SearchFolder, rows: Sequence[Row]) -> tuple[Training, ...]:
     folders = [folder.name for folder in sorted((search.folder / "trainings").glob("*")) if folder.is_dir()]
-    names = dict.fromkeys([*(row.training for row in rows), *folders])
+    names = dict.fromkeys([*(row.training for row in rows if row.training), *folders])
     return tuple(_training(search, name, [row for row in rows if row.training == name]) for name in names)
 
 

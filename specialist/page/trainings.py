@@ -19,6 +19,7 @@ from specialist.train.curve import Row as CurveRow
 
 OUTCOMES: Mapping[Outcome, str] = {
     "trained": "under way",
+    "short": "too few examples",
     "diverged": "diverged",
     "promoted": "trained longer",
     "dropped": "dropped",
@@ -48,7 +49,7 @@ def _row(found: Found, row: Row, start: Any) -> dict[str, Any]:
     data = found.data_of(row.data)
     return {
         "number": row.number,
-        "anchor": anchor(row.training),
+        "anchor": anchor(row.training) if row.training else "",
         "name": row.recipe.name,
         "differences": recipes.differences(start, row.recipe),
         "data": data.key if data else row.data[:12],

@@ -15,9 +15,12 @@ from specialist.recipe import Recipe
 
 LEDGER = "ledger.jsonl"
 
-Outcome = Literal["trained", "diverged", "promoted", "dropped", "accepted", "rejected", "inconclusive", "unjudged"]
-"""``trained``: under way; ``promoted``: halving trains it longer; ``dropped``: it goes on without it; ``unjudged``: the
-search has no gate; the rest is what stopped it, or what the gate said."""
+Outcome = Literal[
+    "trained", "short", "diverged", "promoted", "dropped", "accepted", "rejected", "inconclusive", "unjudged"
+]  # fmt: skip
+"""``trained``: under way; ``short``: it selects too few examples to be trained; ``promoted``: halving trains it longer;
+``dropped``: it goes on without it; ``unjudged``: the search has no gate; the rest is what stopped it, or what the gate
+said."""
 
 
 class _Strict(BaseModel):

@@ -27,7 +27,7 @@ from specialist import adapter as adapters
 from specialist.adapter import Adapter
 from specialist.example import Dataset
 from specialist.prepare import prepare
-from specialist.recipe import DataRecipe
+from specialist.recipe import DataRecipe, Recipe
 from specialist.search import ledger
 from specialist.search.collecting import collect
 from specialist.search.decider import Decider, Proposal
@@ -39,6 +39,7 @@ from specialist.search.storage import RESULT, SearchFolder
 from specialist.search.watching import SearchWatcher
 from specialist.select.engine import Engine, Written
 from specialist.select.selection import select
+from specialist.shortage import Shortage
 from specialist.train import curve
 from specialist.train.run import train
 from specialist.train.spec import ADAPTER, Diverged, TrainSpec, failure
@@ -171,7 +172,12 @@ class Search:
     async def _train(self, number: str, proposal: Proposal, part: float, traces: Sequence[RunTrace]) -> Row:
         """Train one recipe, or find that it was."""
         recipe = shortened(proposal.recipe, part)
-        dataset = await self._dataset(recipe.data, proposal.criteria, traces)
+        try:
+            dataset = await self._dataset(recipe.data, proposal.criteria, traces)
+        except Shortage as shortage:
+            if not self._rows:
+                raise  # what a person asked for cannot be done; a decider may ask for less next time
+            return self._note(self._short(number, recipe, proposal, str(shortage)))
         folder = self._search.training(recipe, dataset.facts.identity)
         row = Row(
             number=number,
@@ -202,6 +208,19 @@ class Search:
         made = adapters.load(folder / ADAPTER)
         learnt = {"adapter": made.identity, "losses": made.manifest.losses, **_effort(folder)}
         return self._note(row.model_copy(update=learnt))
+
+    def _short(self, number: str, recipe: Recipe, proposal: Proposal, told: str) -> Row:
+        return Row(
+            number=number,
+            recipe=recipe,
+            why=proposal.why,
+            data="",
+            examples=0,
+            criteria=proposal.criteria,
+            training="",
+            outcome="short",
+            told=told,
+        )
 
     # Judging.
 

@@ -32,6 +32,7 @@ from specialist.select.episodes import Considered, consider
 from specialist.select.judging import Judged, judge, judge_apart, listed
 from specialist.select.quotas import NOT_GOOD, Fate, Waiting, choose
 from specialist.select.statistics import Statistics
+from specialist.shortage import Shortage
 
 AT_ONCE = 4
 """Episodes that an engine which is not `local` judges at once."""
@@ -121,7 +122,7 @@ def load(folder: Path | str) -> Selection:
 def _check(selection: Selection) -> Selection:
     shortage = selection.statistics.shortage()
     if shortage is not None:
-        raise UserError(f"{shortage}. All decisions are in {selection.folder / recorded.DECISIONS}")
+        raise Shortage(f"{shortage}. All decisions are in {selection.folder / recorded.DECISIONS}")
     return selection
 
 

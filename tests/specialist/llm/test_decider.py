@@ -207,7 +207,7 @@ def test_what_was_trained_already_is_not_proposed_again(folder: Path) -> None:
         made = search(fake.base)
         found = proposed(made, 2, [row()])
     assert [one.recipe.lora.rank for one in found] == [5]
-    assert "it was trained as 1.1.1" in (made.folder / "decided/2/transcript.jsonl").read_text()
+    assert "it was tried as 1.1.1" in (made.folder / "decided/2/transcript.jsonl").read_text()
 
 
 def test_criteria_are_revised_and_a_change_is_undone_by_a_proposal(folder: Path) -> None:

@@ -159,3 +159,22 @@ def test_a_search_that_was_stopped_anywhere_ends_the_same_and_pays_for_nothing_t
     model.fail_at = None
     assert go(world, base, "gone") == (whole, rows)
     assert model.paid == paid
+
+
+def test_a_proposal_that_selects_too_little_is_a_row_of_the_ledger_and_the_search_goes_on(
+    world: World, served: tuple[MetaLlm, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, base = served
+    decide = model._decide
+
+    def greedy(opening: str, replies: int) -> dict:
+        if "This is round 2" in opening and replies == 1:
+            more = {"changes": {"data.examples": 4000, "data.minimum": 3000}, "why": "more is better than less"}
+            return calling(("propose", more), ("finish", {"why": "as many as there are"}))
+        return decide(opening, replies)
+
+    monkeypatch.setattr(model, "_decide", greedy)
+    result, rows = go(world, base, "greedy")
+    assert [row.outcome == "short" for row in rows] == [False, True, False]
+    assert "the recipe needs 3000" in rows[1].told and not rows[1].adapter
+    assert result["trainings"] == 3 and result["best"]["number"] != "2.1.1"

@@ -69,9 +69,10 @@ class Words:
 
     def _statistics(self) -> str:
         """Of the latest selection; empty while there is none, or it is gone."""
-        if not self.room.rows:
+        selected = [row for row in self.room.rows if row.data]
+        if not selected:
             return ""
         try:
-            return showing.statistics(counted.read(self.room.selection(self.room.rows[-1])))
+            return showing.statistics(counted.read(self.room.selection(selected[-1])))
         except UserError as error:
             return str(error)

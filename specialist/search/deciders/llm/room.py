@@ -76,6 +76,8 @@ class Room:
 
     def selection(self, row: Row) -> Path:
         """Where it is recorded what a row learnt from. Raises `UserError`."""
+        if not row.data:
+            raise UserError(f"{row.number} selected too few examples: {row.told}")
         for folder in sorted((self.search.folder / "data").glob("*")):
             facts = read_json(folder / "dataset" / FACTS)
             if isinstance(facts, dict) and facts.get("identity") == row.data:

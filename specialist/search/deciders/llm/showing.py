@@ -50,7 +50,8 @@ def row(one: Row, start: Recipe) -> str:
 def _figures(row: Row, start: Recipe) -> str:
     changes = ", ".join(f"{name} {_short(value)}" for name, value in differences(row.recipe, start).items())
     parts = [f"{row.number} {row.outcome}", changes or "the recipe of the start"]
-    parts.append(f"{row.examples} examples of data {row.data[:8]}")
+    if row.data:
+        parts.append(f"{row.examples} examples of data {row.data[:8]}")
     if row.criteria:
         parts.append(f"criteria {row.criteria}")
     losses = row.losses

@@ -186,9 +186,10 @@ def _known(room: Room, proposal: Proposal) -> str:
     for number, other in enumerate(room.proposals, start=1):
         if _key(other) == _key(proposal) and other.data == proposal.data:
             return f"it is proposal {number} of this round"
+    latest = next((row.data for row in reversed(room.rows) if row.data), "")
     for row in room.rows:
-        if _key(row) == _key(proposal) and proposal.data == "reuse" and row.data == room.rows[-1].data:
-            return f"it was trained as {row.number}, and would come out the same"
+        if _key(row) == _key(proposal) and proposal.data == "reuse" and row.data in ("", latest):
+            return f"it was tried as {row.number}, and would come out the same"
     return ""
 
 
