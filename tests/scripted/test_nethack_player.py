@@ -157,6 +157,75 @@ def test_a_state_line_of_another_level_is_forgotten_but_for_the_prayer() -> None
     assert "9,9" not in reply and "7,7x2" not in reply and "prayed 300" in reply
 
 
+STATE = (replace(FILES[2], pinned=True, changes=True),)
+
+
+def carried_on(text: str, old: str = "", **facts) -> str:
+    """The line of state that is written after an older one."""
+    pinned = {"state.txt": old} if old else {}
+    ((_, written), _) = operations(play(call(text, "log", STATE, pinned=pinned, **facts)))
+    return written.removeprefix("state.txt|")
+
+
+def test_a_state_line_counts_how_often_a_place_was_stood_on() -> None:
+    line = carried_on(observation(ROOM, 4, 3))
+    assert "been 4,3" in line
+    line = carried_on(observation(ROOM, 3, 3), line, last_action="west")
+    line = carried_on(observation(ROOM, 4, 3), line, last_action="east")
+    assert "been 3,3 4,3x2" in line
+    # The map of places says less exactly how often: it adds nothing to the count.
+    files = [*STATE, replace(FILES[1], pinned=True)]
+    pinned = {"state.txt": line, "map.txt": "4,3: Dlvl 2, been here"}
+    assert "4,3x3" in play(call(observation(ROOM, 4, 3), "log", files, pinned=pinned))
+
+
+def test_a_move_that_led_nowhere_is_noted_and_left_out_for_a_while() -> None:
+    corridor = ["  #   ", "  ####", "  #   "]
+    here = observation(corridor, 3, 2)
+    line = carried_on(here, "Dlvl 2; at 3,2; been 2,2x12 3,2", last_action="east", step=7)
+    assert "in vain 3,2 east x1 in step 7" in line
+    before = action(play(call(here, "plan", STATE, pinned={"state.txt": "Dlvl 2; at 3,2; been 3,2"})))
+    assert before.removeprefix("far ") == "east"
+    soon, later = (
+        action(play(call(here, "plan", STATE, pinned={"state.txt": line}, step=step))).removeprefix("far ")
+        for step in (8, 20)
+    )
+    assert soon != "east" and later == "east"
+
+
+def test_a_move_that_fails_again_is_left_out_for_longer() -> None:
+    corridor = ["  #   ", "  ####", "  #   "]
+    here = observation(corridor, 3, 2)
+    line = carried_on(here, "Dlvl 2; at 3,2; been 3,2; in vain 3,2 east x3 in step 1", last_action="far east", step=7)
+    assert "3,2 east x4 in step 7" in line
+    at_twenty = action(play(call(here, "plan", STATE, pinned={"state.txt": line}, step=20)))
+    assert at_twenty.removeprefix("far ") != "east"
+
+
+@pytest.mark.parametrize(
+    ("old", "message", "last"),
+    [
+        ("at 2,2", "", "east"),
+        ("at 3,2", "You are caught in a bear trap.", "east"),
+        ("at 3,2", "", "search"),
+    ],
+    ids=["moved", "held", "no move"],
+)
+def test_only_a_move_that_led_nowhere_was_in_vain(old: str, message: str, last: str) -> None:
+    text = observation(["  ####"], 3, 2, message, top=2)
+    assert "in vain" not in carried_on(text, f"Dlvl 2; {old}; been 2,2", last_action=last)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    old=st.text(alphabet="0123456789,x; inva been searched step east at Dlvl", max_size=120),
+    phase=st.sampled_from(["log", "plan"]),
+)
+def test_any_line_of_state_is_taken(old: str, phase: str) -> None:
+    line = f"Dlvl 2; at 4,3; been 999,999 0,0x{'9' * 30}; {old}; in vain 4,3 east x{'9' * 30} in step {'9' * 30}"
+    assert operations(play(call(observation(ROOM, 4, 3), phase, STATE, pinned={"state.txt": line})))
+
+
 def test_a_neighbour_is_fought() -> None:
     rows = [*ROOM[:1], "  |.r.|", *ROOM[2:]]
     assert action(play(call(observation(rows, 4, 3, seen="sewer rat adjacent north")))) == "north"

@@ -27,8 +27,11 @@ _SHAPES = (
 _PLACE = re.compile(r"\(x=(\d+), y=(\d+)\)")
 _LEVEL = re.compile(r"Dlvl:(\d+)")
 _TURN = re.compile(r"\bT:(\d+)")
-_SEARCHED = re.compile(r"(\d+),(\d+)x(\d+)")
-_BEEN = re.compile(r"\bbeen((?: \d+,\d+)+)")
+_SEARCHED = re.compile(r"\bsearched((?: \d+,\d+x\d+)+)")
+_BEEN = re.compile(r"\bbeen((?: \d+,\d+(?:x\d+)?)+)")
+_TIMES = re.compile(r"(\d+),(\d+)(?:x(\d+))?")
+_AT = re.compile(r"\bat (\d+),(\d+)")
+_IN_VAIN = re.compile(r"(\d+),(\d+) (\w+) x(\d+) in step (\d+)")
 _STATE_LEVEL = re.compile(r"\bDlvl (\d+)")
 _STAIRS = re.compile(r"\bdown (\d+),(\d+)")
 _PRAYED = re.compile(r"\bprayed (\d+)")
@@ -61,6 +64,8 @@ class Past:
         stairs: cells that are known to hold stairs down.
         sees_stairs: notes are kept from which stairs under one's own feet can be told.
         said: file -> its newest line, of files that take only what changed.
+        stood: where a line of state says that the player stands on this level; None where none does.
+        vain: move (from, to) -> how often it led nowhere, and the newest step in which it did.
     """
 
     recent: list[Moment] = field(default_factory=list)
@@ -72,6 +77,8 @@ class Past:
     stairs: set[int] = field(default_factory=set)
     sees_stairs: bool = True
     said: dict[str, str] = field(default_factory=dict)
+    stood: int | None = None
+    vain: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
 
 
 def log_files(call: Call) -> list[PlannedFile]:
@@ -259,8 +266,8 @@ def state_files(call: Call) -> list[PlannedFile]:
 
 
 def pinned_past(call: Call, screen: Screen, past: Past) -> None:
-    """Take what the prompt itself shows of the files."""
-    for file in call.briefing.files:
+    """Take what the prompt itself shows of the files; lines of state last, which say most exactly."""
+    for file in sorted(call.briefing.files, key=lambda file: file.kind == "note" and bool(file.entry)):
         names = _names(file, screen) if file.kind == "map" else [file.name]
         text = "\n".join(call.pinned[name] for name in names if name in call.pinned)
         if not text:
@@ -348,14 +355,30 @@ def _take_state(past: Past, text: str, level: int) -> None:
         past.prayed = int(prayed[1][:9])
     if told is not None and int(told[1][:4]) != level:
         return
-    if been := _BEEN.search(text):
-        for place in been[1].split():
-            x, y = place.split(",")
-            past.visits.setdefault(int(y[:3]) * WIDTH + int(x[:3]), 1)
+    if at := _AT.search(text):
+        past.stood = _cell(at[1], at[2])
+    for x, y, count in _places(_BEEN, text):
+        # Those of the line come last, in its order: the newest.
+        cell = _cell(x, y)
+        past.visits[cell] = max(past.visits.pop(cell, 0), int(count[:6] or 1))
     for x, y in _STAIRS.findall(text):
-        past.stairs.add(int(y[:3]) * WIDTH + int(x[:3]))
-    for x, y, count in _SEARCHED.findall(text):
-        past.searched[int(y[:3]) * WIDTH + int(x[:3])] = int(count[:6])
+        past.stairs.add(_cell(x, y))
+    for x, y, count in _places(_SEARCHED, text):
+        past.searched.pop(_cell(x, y), None)
+        past.searched[_cell(x, y)] = int(count[:6] or 1)
+    for x, y, name, count, step in _IN_VAIN.findall(text):
+        if name in OFFSETS:
+            past.vain[_cell(x, y), _cell(x, y) + OFFSETS[name]] = (int(count[:6]), int(step[:9]))
+
+
+def _places(section: re.Pattern[str], text: str) -> list[tuple[str, str, str]]:
+    """Places of a part of a line of state, each with its count."""
+    found = section.search(text)
+    return _TIMES.findall(found[1]) if found else []
+
+
+def _cell(x: str, y: str) -> int:
+    return int(y[:3]) * WIDTH + int(x[:3])
 
 
 def _take_plan(past: Past, text: str) -> None:
@@ -375,15 +398,29 @@ def failed_moves(recent: Sequence[Moment]) -> set[tuple[int, int]]:
     failed: dict[tuple[int, int], int] = {}
     pairs = list(pairwise(recent))
     for age, (earlier, later) in zip(range(len(pairs), 0, -1), pairs, strict=True):
-        offset = OFFSETS.get((later.action or "").removeprefix("far "))
-        if offset is None or earlier.at is None or earlier.at != later.at or earlier.level != later.level:
+        if earlier.at is None or earlier.at != later.at or earlier.level != later.level:
             continue
-        text = later.text.lower()
-        if any(word in text for word in _HELD):
+        move = failed_move(later.action, earlier.at, later.text)
+        if move is None:
             continue
-        move = (earlier.at, earlier.at + offset)
         failed[move] = failed.get(move, 0) + (2 if age <= _LATELY else 1)
     return {move for move, weight in failed.items() if weight >= 2}
+
+
+def failed_move(action: str | None, at: int, told: str) -> tuple[int, int] | None:
+    """The move (from, to) that this action was, given that the player still stands where it began.
+
+    None for what is no move, and where the game says what held the player: there the next try may succeed.
+    """
+    offset = OFFSETS.get((action or "").removeprefix("far "))
+    if offset is None or any(word in told.lower() for word in _HELD):
+        return None
+    return at, at + offset
+
+
+def left_out(vain: Mapping[tuple[int, int], tuple[int, int]], step: int) -> set[tuple[int, int]]:
+    """Moves that are not to be tried again yet: each failure doubles the steps until the next try."""
+    return {move for move, (count, newest) in vain.items() if step - newest < _LATELY << min(count - 1, 6)}
 
 
 _LATELY = 4

@@ -96,6 +96,12 @@ def ends(terrain: Terrain, way: Reach) -> tuple[int, ...]:
     return tuple(cell for cell in way.order if _is_narrow(terrain, cell) and _is_end(terrain, cell))
 
 
+def looks_new(terrain: Terrain, cell: int) -> bool:
+    """The map shows no sign that anybody looked around here, or next to it: only notes can tell."""
+    around = (cell, *(cell + step for step in AROUND))
+    return any(0 <= c < len(terrain.cost) and terrain.cost[c] and _is_frontier(terrain, c) for c in around)
+
+
 def _is_frontier(terrain: Terrain, cell: int) -> bool:
     cells = terrain.cells
     row = cell // WIDTH

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from automem.models.scripted.nethack.notes import Past, failed_moves
+from automem.models.scripted.nethack.notes import Past, failed_moves, left_out
 from automem.models.scripted.nethack.paths import Reach, reach
 from automem.models.scripted.nethack.screen import Screen
 from automem.models.scripted.nethack.terrain import MONSTERS, OFFSETS, Terrain
@@ -46,7 +46,8 @@ class Scene:
         start, peaceful = self.screen.at, self.peaceful()
         hostile = self.terrain.hostile.items()
         beside = {(start, start + OFFSETS[name]) for name, monster in hostile if monster in peaceful}
-        failed = frozenset(beside.union(failed_moves(self.past.recent)))
+        vain = left_out(self.past.vain, self.past_steps)
+        failed = frozenset(beside.union(failed_moves(self.past.recent), vain))
         return reach(self.terrain, start, failed, not self.has("northeast"))
 
     def company(self) -> bool:

@@ -12,21 +12,24 @@ from automem.models.scripted.nethack.notes import (
     PRAYING,
     Past,
     Questions,
+    failed_move,
     log_files,
     pinned_past,
     plan_file,
     state_files,
     values,
 )
-from automem.models.scripted.nethack.paths import ends, reach
+from automem.models.scripted.nethack.paths import ends, looks_new, reach
 from automem.models.scripted.nethack.screen import DIRECTIONS, WIDTH, Screen
-from automem.models.scripted.nethack.terrain import read_terrain
+from automem.models.scripted.nethack.terrain import NAMES, read_terrain
 from automem.models.scripted.reading import Call, PlannedFile
 
-MOST_PLACES = 24
-"""Visited ends that a state line keeps, newest last."""
+MOST_PLACES = 80
+"""Visited places that a state line keeps, newest last; those that the map cannot tell from new ones before others."""
 
-MOST_SEARCHED = 12
+MOST_SEARCHED = 24
+
+MOST_IN_VAIN = 6
 
 
 def write(call: Call, screen: Screen) -> str:
@@ -46,10 +49,10 @@ def write(call: Call, screen: Screen) -> str:
 def _reads(call: Call, screen: Screen) -> Questions:
     """What the new entries build upon."""
     questions = Questions(call, screen)
-    if any("{what}" in f.entry for f in state_files(call)):
-        questions.state()
     if call.last_action == "search" and any(f.kind == "map" and "{what}" in f.entry for f in call.briefing.files):
         questions.maps()
+    if any("{what}" in f.entry for f in state_files(call)):
+        questions.state()
     if boulders.is_boxoban(screen):
         questions.plan()
     for file in call.briefing.files:
@@ -124,25 +127,50 @@ def _own_end(screen: Screen) -> list[int]:
 
 def state(call: Call, screen: Screen, past: Past) -> str:
     """Everything that is worth carrying on, in one line."""
-    visits = [cell for cell in past.visits if cell != screen.at]
-    if _worth_a_note(screen):
-        visits.append(screen.at)
     searched = dict(past.searched)
     if call.last_action == "search":
-        searched[screen.at] = searched.get(screen.at, 0) + 1
+        searched[screen.at] = searched.pop(screen.at, 0) + 1
     stairs = {i for i, shown in enumerate(read_terrain(screen).cells) if shown == ">"} | past.stairs
     prayed = screen.turn if PRAYING in screen.message else past.prayed
     parts = [f"Dlvl {screen.level}", f"at {screen.x},{screen.y}"]
     if stairs:
         parts.append(" ".join(f"down {c % WIDTH},{c // WIDTH}" for c in sorted(stairs)[:3]))
-    if visits:
-        parts.append("been " + " ".join(f"{c % WIDTH},{c // WIDTH}" for c in visits[-MOST_PLACES:]))
+    parts.append("been " + " ".join(_been(screen, past)))
     if searched:
         newest = list(searched.items())[-MOST_SEARCHED:]
         parts.append("searched " + " ".join(f"{c % WIDTH},{c // WIDTH}x{n}" for c, n in newest))
+    if vain := _in_vain(call, screen, past):
+        parts.append("in vain " + ", ".join(vain))
     if prayed is not None:
         parts.append(f"prayed {prayed}")
     return "; ".join(parts)
+
+
+def _been(screen: Screen, past: Past) -> list[str]:
+    """Visited places, each with how often when that is more than once."""
+    visits = dict(past.visits)
+    visits[screen.at] = visits.pop(screen.at, 0) + 1
+    terrain = read_terrain(screen)
+    newest_first = list(visits)[::-1]
+    worth = sorted(newest_first, key=lambda cell: not looks_new(terrain, cell))[:MOST_PLACES]
+    kept = {screen.at, *worth}
+    return [_times(cell, count) for cell, count in visits.items() if cell in kept]
+
+
+def _times(cell: int, count: int) -> str:
+    return f"{cell % WIDTH},{cell // WIDTH}" + (f"x{count}" if count > 1 else "")
+
+
+def _in_vain(call: Call, screen: Screen, past: Past) -> list[str]:
+    """Moves that led nowhere, newest last."""
+    vain = dict(past.vain)
+    move = failed_move(call.last_action, screen.at, screen.message) if past.stood == screen.at else None
+    if move:
+        vain[move] = (vain.pop(move, (0, 0))[0] + 1, call.step)
+    return [
+        f"{at % WIDTH},{at // WIDTH} {NAMES[to - at]} x{count} in step {step}"
+        for (at, to), (count, step) in list(vain.items())[-MOST_IN_VAIN:]
+    ]
 
 
 def _plan(call: Call, screen: Screen, past: Past) -> list[str]:
