@@ -243,6 +243,17 @@ def test_every_link_leads_somewhere_on_the_page(read: Elements) -> None:
     assert targets and [target for target in targets if target[:1] != "#" or target[1:] not in ids] == []
 
 
+def test_a_row_for_which_nothing_was_trained_links_nowhere(search: SearchFolder) -> None:
+    rows = ledger.read(search.folder)
+    untrained = {"number": "2.1.1", "training": "", "data": "", "examples": 0, "adapter": "", "told": "too few"}
+    ledger.write(search.folder, [*rows, rows[-1].model_copy(update={**untrained, "outcome": "diverged"})])
+    found = shown(search)
+    assert "2.1.1" in found.text and "too few" in found.text
+    assert {str(link["href"]) for link in found.of("a") if "training-" in str(link["href"])} == {
+        f"#training-{row.training}" for row in rows
+    }
+
+
 def poison(search: SearchFolder) -> None:
     """Hostile text in every place that a model's words come to."""
     rows = ledger.read(search.folder)
