@@ -89,7 +89,7 @@ def _row(name: str, one: Mapping[str, Any]) -> dict[str, Any]:
         "sides": sides,
         "difference": signed(name, difference["mean"] if difference else None),
         "interval": _span(name, span, signed),
-        "episodes": difference["episodes"] if difference else 0,
+        "episodes": difference["values"] if difference else 0,
         "verdict": verdict(difference),
     }
 

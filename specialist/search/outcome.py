@@ -9,6 +9,7 @@ from typing import Any
 from automem.episode import EpisodeResult
 from automem.metrics import Counts, rates
 from automem.statistics import Estimate, estimate, mean, won_tied_lost
+from specialist.train.curve import Row
 
 Value = Callable[[EpisodeResult], float | None]
 
@@ -39,6 +40,22 @@ def outcome(before: Sequence[EpisodeResult], after: Sequence[EpisodeResult]) -> 
     return {"pairs": len(pairs), "progression": {**progression, "won_tied_lost": won}, "behaviour": behaviour}
 
 
+def losses(curve: Sequence[Row]) -> dict[str, Any] | None:
+    """Held-out loss before and after training, means over examples with their intervals; None where none was measured.
+
+    A target's loss is the mean negative log-likelihood of its tokens, in nats.
+    """
+    measured = [row.each for row in curve if row.each]
+    if not measured:
+        return None
+    before, after = measured[0], measured[-1]
+    return {
+        "before": _shown(before),
+        "after": _shown(after),
+        "difference": _shown([b - a for a, b in zip(before, after, strict=True)]),
+    }
+
+
 def summary(results: Sequence[EpisodeResult]) -> dict[str, float | None]:
     """Progression and pooled behaviour of some episodes, for the ledger."""
     if not results:
@@ -61,4 +78,4 @@ def _shown(values: Sequence[float]) -> dict[str, Any] | None:
     if not values:
         return None
     found: Estimate = estimate(values)
-    return {"mean": found.mean, "interval": found.interval, "episodes": len(values)}
+    return {"mean": found.mean, "interval": found.interval, "values": len(values)}

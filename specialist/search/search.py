@@ -32,7 +32,7 @@ from specialist.search import ledger
 from specialist.search.collecting import collect
 from specialist.search.decider import Decider, Proposal
 from specialist.search.ledger import Row, Seen
-from specialist.search.outcome import outcome, summary
+from specialist.search.outcome import losses, outcome, summary
 from specialist.search.players import Players
 from specialist.search.rungs import rungs, shortened, survivors
 from specialist.search.storage import RESULT, SearchFolder
@@ -285,6 +285,7 @@ class Search:
                 "folder": str(made.folder.relative_to(self._search.folder)),
                 "outcome": chosen.outcome,
                 "losses": chosen.losses,
+                "held_out_loss": losses(curve.rows(self._search.folder / "trainings" / chosen.training)),
             }
             result["held_out"] = outcome(before, after)
             found = result["held_out"]["progression"]["difference"]

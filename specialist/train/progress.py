@@ -86,11 +86,11 @@ class Progress(TrainerCallback):
         if self._writes:
             (self._folder / CHECKPOINTS / f"checkpoint-{state.global_step}" / COMPLETE).touch()
 
-    def measured(self, state: TrainerState, loss: float, seconds: float) -> None:
-        """Note a held-out loss, and how long measuring it took."""
+    def measured(self, state: TrainerState, loss: float, each: tuple[float, ...], seconds: float) -> None:
+        """Note a held-out loss, that of each example, and how long measuring it took."""
         self._measuring += seconds
         self._measuring_once = seconds
-        self._write(state, Row(**self._so_far(state), held_out=loss, **self._speed(state)))
+        self._write(state, Row(**self._so_far(state), held_out=loss, each=each, **self._speed(state)))
 
     def _so_far(self, state: TrainerState) -> dict[str, Any]:
         return {

@@ -37,7 +37,7 @@ def add_prefix(model: PreTrainedModel) -> None:
 
 
 def target_loss(model: Any, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """Negative log-likelihood of the targets of a pass, summed, in nats; and how many target tokens there are.
+    """Negative log-likelihood of each example's target of a pass, in nats, shape (examples,); and its target tokens.
 
     Logits are computed for the last columns only: a vocabulary is large, and prompts are not learned.
     """
@@ -45,5 +45,6 @@ def target_loss(model: Any, inputs: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
     rest = {name: tensor for name, tensor in inputs.items() if name != "labels"}
     logits = model(**rest, logits_to_keep=labels.shape[1]).logits[:, :-1]
     learned = labels[:, 1:] != IGNORED
-    summed = functional.cross_entropy(logits[learned].float(), labels[:, 1:][learned], reduction="sum")
-    return summed, learned.sum()
+    each = functional.cross_entropy(logits[learned].float(), labels[:, 1:][learned], reduction="none")
+    rows = learned.nonzero()[:, 0]
+    return each.new_zeros(len(labels)).index_add(0, rows, each), learned.sum(dim=1)

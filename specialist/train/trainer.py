@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from datasets import Dataset as Table  # type: ignore[import-untyped]
+from accelerate.utils import gather_object
+from datasets import Dataset as Table
 from peft import LoraConfig
 from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -84,7 +85,7 @@ class SpecialistTrainer(SFTTrainer):
         """The pass's part of the mean over the target tokens of the whole step."""
         summed, _ = target_loss(model, inputs)
         # Gradients of devices are averaged, but the tokens were counted over all of them.
-        return summed / num_items_in_batch * self.accelerator.num_processes
+        return summed.sum() / num_items_in_batch * self.accelerator.num_processes
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """Measure and note the mean loss of the held-out examples' target tokens."""
@@ -93,14 +94,17 @@ class SpecialistTrainer(SFTTrainer):
         started = time.monotonic()
         self.model.eval()
         mine = self.planned.measured[self.args.process_index :: self.args.world_size]
-        sums = torch.zeros(2, device=self.args.device)
+        found_here = []
         with torch.no_grad(), self.compute_loss_context_manager():
             for one in mine:
                 inputs = self._prepare_inputs(self._collate_held_out([{COLUMN: one}]))
-                sums += torch.stack([part.float() for part in target_loss(self.model, inputs)])
-        summed, count = self.accelerator.reduce(sums).tolist()
-        self.progress.measured(self.state, summed / count, time.monotonic() - started)
-        found = {"eval_loss": summed / count}
+                summed, counts = (part.tolist() for part in target_loss(self.model, inputs))
+                found_here += list(zip(one, summed, counts, strict=True))
+        each = sorted(gather_object(found_here))
+        loss = sum(summed for _, summed, _ in each) / sum(count for _, _, count in each)
+        means = tuple(summed / count for _, summed, count in each)
+        self.progress.measured(self.state, loss, means, time.monotonic() - started)
+        found = {"eval_loss": loss}
         self.callback_handler.on_evaluate(self.args, self.state, self.control, found)
         return found
 

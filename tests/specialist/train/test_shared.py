@@ -48,8 +48,9 @@ def loss_and_gradient(model: Any, passes: list[list[Tokenised]], sharing: bool) 
     model.zero_grad()
     total = 0.0
     for one in passes:
-        loss, count = target_loss(model, tensors(one, padding=2, sharing=sharing))
-        assert int(count) == sum(len(example.target) for example in one)
+        losses, counts = target_loss(model, tensors(one, padding=2, sharing=sharing))
+        assert counts.tolist() == [len(example.target) for example in one]
+        loss = losses.sum()
         loss.backward()
         total += float(loss.detach())
     return total, torch.cat([weight.grad.flatten() for weight in model.parameters() if weight.requires_grad])
