@@ -19,6 +19,7 @@ from automem.cli_options import (
     Steps,
     Temperature,
     UnsafeHooks,
+    named_options,
     played_model,
     sandbox_limits,
     stopped,
@@ -174,7 +175,7 @@ def loop1(
                 kind=reviewer,
                 model=meta_model,
                 api_base=meta_api_base,
-                options=_options(option or []),
+                options=named_options("--reviewer-option", option),
                 turns=review_turns,
                 tokens=review_tokens,
                 usd=review_usd,
@@ -251,20 +252,3 @@ def _wrong(error: Any) -> str:
     name = ".".join(map(str, error["loc"]))
     told = str(error["msg"]).removeprefix("Value error, ")
     return f"{name} = {error['input']!r}: {told}" if name else told
-
-
-def _options(given: list[str]) -> dict[str, Any]:
-    from automem.errors import UserError
-
-    found: dict[str, Any] = {}
-    for text in given:
-        name, sign, value = text.partition("=")
-        if not sign or not name:
-            raise UserError(f"--reviewer-option {text!r}: write NAME=VALUE")
-        # A name that is given twice is a list.
-        found[name] = value if name not in found else [*_listed(found[name]), value]
-    return found
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]

@@ -16,6 +16,7 @@ from automem.cli_options import (
     ScaffoldName,
     Steps,
     UnsafeHooks,
+    named_options,
     played_model,
     sandbox_limits,
     stopped,
@@ -69,6 +70,14 @@ def loop2(
         typer.Option("--traces", metavar="RUN", help="Learn from this run instead; repeatable.", rich_help_panel=DATA),
     ] = None,
     engine: Annotated[str, typer.Option("--engine", help="Selects: rules, or llm.", rich_help_panel=DATA)] = "rules",
+    engine_option: Annotated[
+        list[str] | None,
+        typer.Option("--engine-option", metavar="NAME=VALUE", help="May be repeated.", rich_help_panel=DATA),
+    ] = None,
+    decider_option: Annotated[
+        list[str] | None,
+        typer.Option("--decider-option", metavar="NAME=VALUE", help="May be repeated.", rich_help_panel=SEARCH),
+    ] = None,
     meta_model: Annotated[
         str, typer.Option("--meta-model", help="provider/model of llm engine and decider.", rich_help_panel=SEARCH)
     ] = "",
@@ -144,9 +153,20 @@ def loop2(
             steps=steps,
             name=run,
             resume=resume,
-            engine=EngineSettings(kind=engine, model=meta_model, api_base=meta_api_base),
+            engine=EngineSettings(
+                kind=engine,
+                model=meta_model,
+                api_base=meta_api_base,
+                options=named_options("--engine-option", engine_option),
+            ),
             decider=DeciderSettings(
-                kind=decider, rounds=rounds, width=width, keep=keep, model=meta_model, api_base=meta_api_base
+                kind=decider,
+                rounds=rounds,
+                width=width,
+                keep=keep,
+                model=meta_model,
+                api_base=meta_api_base,
+                options=named_options("--decider-option", decider_option),
             ),
             training=TrainSettings(device=device, processes=processes),  # type: ignore[arg-type]
             gate=None

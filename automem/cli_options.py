@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -132,6 +132,18 @@ def _check_address(api_base: str) -> None:
     if address.username or address.password or address.query:
         # The address is stored with the run.
         raise UserError("--api-base: leave keys and passwords out of the URL; LiteLLM reads keys from the environment")
+
+
+def named_options(option: str, given: list[str] | None) -> dict[str, Any]:
+    """The values of an option that is given as NAME=VALUE, by name; a name that is given twice has a list."""
+    found: dict[str, Any] = {}
+    for text in given or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise UserError(f"{option} {text!r}: write NAME=VALUE")
+        before = found.get(name)
+        found[name] = value if before is None else [*(before if isinstance(before, list) else [before]), value]
+    return found
 
 
 EXIT_STOPPED = 130

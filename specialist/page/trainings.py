@@ -20,6 +20,7 @@ from specialist.train.curve import Row as CurveRow
 OUTCOMES: Mapping[Outcome, str] = {
     "trained": "under way",
     "short": "too few examples",
+    "refused": "cannot be trained here",
     "diverged": "diverged",
     "promoted": "trained longer",
     "dropped": "dropped",

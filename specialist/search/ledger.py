@@ -16,9 +16,10 @@ from specialist.recipe import Recipe
 LEDGER = "ledger.jsonl"
 
 Outcome = Literal[
-    "trained", "short", "diverged", "promoted", "dropped", "accepted", "rejected", "inconclusive", "unjudged"
+    "trained", "short", "refused", "diverged", "promoted", "dropped", "accepted", "rejected", "inconclusive", "unjudged"
 ]  # fmt: skip
-"""``trained``: under way; ``short``: it selects too few examples to be trained; ``promoted``: halving trains it longer;
+"""``trained``: under way; ``short``: it selects too few examples to be trained; ``refused``: it
+cannot be trained here; ``promoted``: halving trains it longer;
 ``dropped``: it goes on without it; ``unjudged``: the search has no gate; the rest is what stopped it, or what the gate
 said."""
 
@@ -81,6 +82,11 @@ class Row(_Strict):
     def held_out_loss(self) -> float:
         """Nats per target token; infinite when nothing was measured."""
         return self.losses.get("held_out_after", float("inf"))
+
+    @property
+    def rank_loss(self) -> float:
+        """By which training runs are ranked: the held-out loss; where no example is held out, that of training."""
+        return self.losses.get("held_out_after", self.losses.get("train", float("inf")))
 
 
 def read(folder: Path) -> list[Row]:

@@ -17,16 +17,21 @@ from automem.episode import EpisodeJob, EpisodeListener, EpisodeResult, load_res
 from automem.errors import UserError
 from automem.executor import LocalExecutor, Outcome
 from automem.models.protocol import Model, Sampling
+from automem.models.served import Served
 from automem.models.vllm_server import LoraSlots
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run, RunConfig
 from automem.scaffold import Scaffold
 from automem.summary import summarise
 from meta.episode_cache import EpisodeCache
+from specialist import base_model
 from specialist.adapter import Adapter
+from specialist.example import Example
 from specialist.search.settings import SearchConfig
 from specialist.search.storage import SearchFolder
-from specialist.serve.model import base_with_slots, make_memory_model, specialist_name
+from specialist.serve.model import SpecialistModel, base_with_slots, make_memory_model, specialist_name
 from specialist.serve.slots import slots_for
+from specialist.train.served_tokens import check_server
+from specialist.train.tokens import Tokens
 
 Purpose = Literal["gate", "held-out"]
 
@@ -40,6 +45,16 @@ UNTRAINED = "base"
 class _Player:
     executor: LocalExecutor
     models: tuple[Model, ...]
+
+    @property
+    def memory_server(self) -> tuple[str, str] | None:
+        """Address, and the name there, of the server that does the memory work; None for one that says nothing."""
+        memory = self.models[-1]
+        if isinstance(memory, SpecialistModel):
+            return memory.api_base, memory.adapter.served_name
+        if isinstance(memory, Served) and memory.server is not None:
+            return memory.server.api_base, memory.server.served_name
+        return None
 
 
 class Players:
@@ -58,6 +73,7 @@ class Players:
         self._cache = EpisodeCache()
         self._open: dict[str, _Player] = {}
         self._slots: LoraSlots | None = None
+        self._checked: set[str] = set()
 
     async def play(self, adapter: Adapter | None, seeds: Sequence[int], purpose: Purpose) -> tuple[EpisodeResult, ...]:
         """Play seeds, or find that they were played.
@@ -78,6 +94,20 @@ class Players:
         outcomes = [Outcome(job, load_result(job.folder), None) for job in jobs]
         _summarise(run)
         return tuple(outcome.result for outcome in outcomes if outcome.result is not None)
+
+    async def check_tokens(self, adapter: Adapter, examples: Sequence[Example]) -> None:
+        """Whether the server of a specialist sees the tokens that it was trained on; asked once each.
+
+        Raises `UserError` with the first difference.
+        """
+        if adapter.identity in self._checked:
+            return
+        player = await self._ready(adapter)
+        served = player.memory_server
+        if served is not None:
+            tokens = await asyncio.to_thread(lambda: Tokens(base_model.folder(self._search.config.base.name)))
+            await asyncio.to_thread(check_server, tokens, *served, examples)
+        self._checked.add(adapter.identity)
 
     async def close(self) -> None:
         """Let go of servers and processes."""

@@ -42,7 +42,7 @@ from specialist.select.selection import select
 from specialist.shortage import Shortage
 from specialist.train import curve
 from specialist.train.run import train
-from specialist.train.spec import ADAPTER, Diverged, TrainSpec, failure
+from specialist.train.spec import ADAPTER, Diverged, TrainSpec, begun, failure
 
 DATASET, SELECTION = "dataset", "selection"
 
@@ -160,7 +160,7 @@ class Search:
             rows = [await self._train(f"{number}.{n}.{level}", proposal, rung.part, traces) for n, proposal in left]
             latest |= {n: row for (n, _), row in zip(left, rows, strict=True)}
             following = planned[level].recipes if level < len(planned) else 1
-            kept = survivors([row.held_out_loss for row in rows], following)
+            kept = survivors([row.rank_loss for row in rows], following)
             for i, row in enumerate(rows):
                 if row.outcome == "trained" and i not in kept:
                     self._note(row.model_copy(update={"outcome": "dropped", "told": "others lost less"}))
@@ -199,15 +199,26 @@ class Search:
                 device=self._config.training.device,
                 processes=self._config.training.processes,
             )
+            there = folder.is_dir()
             try:
                 await train(spec, folder, self._watcher)
             except Diverged as diverged:
                 stopped = str(diverged)
+            except UserError as refused:
+                if not self._rows or there or folder.is_dir():
+                    raise  # what a person asked for, or something that can be mended and gone on with
+                return self._note(row.model_copy(update={"outcome": "refused", "told": str(refused)}))
         if stopped is not None:
             return self._note(row.model_copy(update={"outcome": "diverged", "told": stopped, **_effort(folder)}))
         made = adapters.load(folder / ADAPTER)
         learnt = {"adapter": made.identity, "losses": made.manifest.losses, **_effort(folder)}
         return self._note(row.model_copy(update=learnt))
+
+    async def _same_tokens(self, row: Row, made: Adapter) -> None:
+        """A specialist must meet at play what it was trained on: `UserError` where its server sees other tokens."""
+        told = begun(self._search.folder / "trainings" / row.training)
+        assert told is not None, "it was trained"
+        await self._players.check_tokens(made, list(Dataset(told.spec.dataset)))
 
     def _short(self, number: str, recipe: Recipe, proposal: Proposal, told: str) -> Row:
         return Row(
@@ -229,12 +240,14 @@ class Search:
         settings = self._config.gate
         if settings is None:
             told = "no gate: chosen by held-out loss alone"
-            if self._best is None or row.held_out_loss < self._best.held_out_loss:
+            if self._best is None or row.rank_loss < self._best.rank_loss:
                 self._best = row
             return self._note(row.model_copy(update={"outcome": "unjudged", "told": told}))
         gate = gates.make(settings)
         alpha = ErrorBudget(settings.error, self._config.decider.rounds, 1).alpha_of(len(judged) + 1, judged)
         rival, made = self._adapter(self._best), self._adapter(row)
+        assert made is not None
+        await self._same_tokens(row, made)
         looks: list[Look] = []
         before: Sequence[EpisodeResult] = ()
         after: Sequence[EpisodeResult] = ()
@@ -265,7 +278,7 @@ class Search:
     async def _finish(self) -> dict[str, Any]:
         """Held-out seeds for the best specialist; for the one of the lowest held-out loss where none was accepted."""
         whole = [row for row in self._rows if row.is_whole]
-        chosen = self._best or min(whole, key=lambda row: row.held_out_loss, default=None)
+        chosen = self._best or min(whole, key=lambda row: row.rank_loss, default=None)
         result: dict[str, Any] = {
             "trainings": len(self._rows),
             "accepted": self._best is not None and self._config.gate is not None,
@@ -276,6 +289,7 @@ class Search:
             made = self._adapter(chosen)
             assert made is not None
             planned = 2 * len(self._config.held_out) * sum(task.steps for task in self._config.tasks)
+            await self._same_tokens(chosen, made)
             self._watcher.doing("playing held-out seeds", planned)
             after = await self._players.play(made, self._config.held_out, "held-out")
             before = await self._players.play(None, self._config.held_out, "held-out")

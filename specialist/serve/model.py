@@ -83,6 +83,11 @@ class SpecialistModel:
         """The server of ours, once `ready` has returned."""
         return self._server
 
+    @property
+    def api_base(self) -> str:
+        """The server's address, ours once `ready` has returned."""
+        return self._api_base
+
     async def ready(self) -> None:
         """Start or join the server, and load the adapter. Raises `UserError`, mostly `ModelUnavailable`."""
         async with self._starting:

@@ -34,14 +34,14 @@ class Halving:
     async def propose(self, number: int, ledger: Sequence[Row], start: Recipe) -> Sequence[Proposal]:
         """As `specialist.search.decider.Decider`; a pure function of its arguments."""
         full = [row for row in ledger if row.is_whole]
-        best = min(full, key=lambda row: row.held_out_loss) if full else None
+        best = min(full, key=lambda row: row.rank_loss) if full else None
         centre = start if best is None else best.recipe
         tried = {_key(row.recipe) for row in full}
         proposals = []
         if best is None:
             proposals.append(Proposal(recipe=start, why="the recipe that the search began with"))
             tried.add(_key(start))
-        around = "the first one" if best is None else f"{best.number}, held-out loss {best.held_out_loss:.3f}"
+        around = "the first one" if best is None else f"{best.number}, loss {best.rank_loss:.3f}"
         for recipe, why in self._variants(number, centre):
             if len(proposals) == self._width:
                 break

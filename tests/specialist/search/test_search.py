@@ -22,7 +22,7 @@ from meta.settings import GateSettings
 from specialist import recipe as recipes
 from specialist.adapter import CONFIG, MANIFEST, WEIGHTS, Adapter, BaseModelId, Manifest, identity_of
 from specialist.adapter import load as load_adapter
-from specialist.example import Dataset
+from specialist.example import Dataset, Example
 from specialist.search import ledger, storage
 from specialist.search import search as module
 from specialist.search.deciders.halving import Halving
@@ -33,7 +33,7 @@ from specialist.search.settings import BaseSettings, DeciderSettings
 from specialist.search.storage import SearchFolder
 from specialist.select.rules import Rules
 from specialist.train.curve import Row as CurveRow
-from specialist.train.spec import ADAPTER, Diverged, TrainSpec, record_failure
+from specialist.train.spec import ADAPTER, BEGUN, Begun, Diverged, Setup, TrainSpec, record_failure
 
 SCRIPTED = PlayedModel(name="scripted")
 
@@ -64,6 +64,14 @@ class World:
         if self.diverge(what.recipe):
             record_failure(folder, "the loss is not a number")
             raise Diverged("the loss is not a number")
+        (folder / BEGUN).write_text(
+            Begun(
+                spec=what,
+                setup=Setup(device="cpu", processes=1, dtype="float32", batch=1, checkpointing=False),
+                base=BaseModelId(name=what.base, fingerprint="f"),
+                data="",
+            ).model_dump_json()
+        )
         made = folder / ADAPTER
         made.mkdir()
         lora = what.recipe.lora
@@ -120,6 +128,11 @@ class Players:
             )
             for seed in seeds
         )
+
+    async def check_tokens(self, adapter: Adapter, examples: Sequence[Example]) -> None:
+        """Asked before a specialist plays for the first time."""
+        self.world.event(f"tokens {adapter.identity[:6]}")
+        assert examples
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -207,6 +220,8 @@ def test_a_search_trains_narrows_down_judges_and_holds_out(world: World) -> None
     assert held_out["progression"]["difference"]["mean"] == pytest.approx(0.3)
     assert held_out["behaviour"]["duplicate_write_share"]["difference"]["mean"] == pytest.approx(-0.6)
     assert world.events[-2:] == [f"play {best.adapter[:6]} held-out 4", "play  held-out 4"]
+    first = next(i for i, event in enumerate(world.events) if event.startswith("play"))
+    assert world.events[first - 1] == f"tokens {best.adapter[:6]}", "the server is asked before anything is played"
 
 
 def test_nothing_learnt_from_comes_from_an_evaluation(world: World) -> None:
@@ -289,3 +304,22 @@ def test_a_search_is_not_resumed_with_other_settings(world: World) -> None:
         plan(request("mine", decider=DeciderSettings(), held_out="500..503", resume=True))
     with pytest.raises(UserError, match="there already"):
         plan(request("mine"))
+
+
+def test_a_later_proposal_that_cannot_be_trained_here_costs_only_itself(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refusing(what: TrainSpec, folder: Path, watcher: object = None) -> Adapter:
+        if what.recipe.lora.rank != 4:
+            raise UserError("too little memory")
+        return await world.train(what, folder, watcher)
+
+    monkeypatch.setattr(module, "train", refusing)
+    search, result = go(world, plan(request("refused", decider=DeciderSettings(rounds=1, width=8, keep=8))))
+    found = [row for row in rows(search) if row.outcome == "refused"]
+    assert found and all("too little memory" in row.told and not row.adapter for row in found)
+    assert result["best"] is not None
+    large = request("large").recipe
+    large = large.model_copy(update={"lora": large.lora.model_copy(update={"rank": 9})})
+    with pytest.raises(UserError, match="too little memory"):
+        go(world, plan(request("large", recipe=large)))
