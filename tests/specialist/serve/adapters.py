@@ -43,7 +43,7 @@ def a_real_adapter(folder: Path, base: Path, base_id: BaseModelId, *, seed: int,
     with torch.no_grad():
         for name, parameter in adapted.named_parameters():
             if "lora_B" in name:  # PEFT begins with zeros, which change nothing
-                parameter.normal_(std=0.02)
+                parameter.normal_(std=0.1)
     adapted.save_pretrained(folder)
     return _with_manifest(folder, rank, ATTENTION, base_id)
 
