@@ -125,6 +125,7 @@ def test_what_the_server_computes_is_what_peft_computes(
     for found in (adapted, merged):
         assert found.mean() < AGREES / 4
         assert found.quantile(SHARE) < AGREES
+        assert found.mean() < 2 * noise.mean(), "hardly further off than the base model without any adapter"
 
 
 def test_an_adapter_that_the_server_has_no_room_for_is_refused_by_it_in_words(
