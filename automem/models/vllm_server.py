@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from automem.cache import Stopped, cache_dir, exclusive
-from automem.models import keepalive
+from automem.models import cores, keepalive
 from automem.models.protocol import ModelUnavailable
 
 HOST = "127.0.0.1"
@@ -79,7 +79,7 @@ class ServerConfig:
         served_name: the name under which it answers.
         max_model_len: context in tokens.
         max_num_seqs: requests that it works on at once; more wait in its queue.
-        dtype: of weights and activations.
+        dtype: of weights and activations; None means bfloat16, and float32 on a CPU that cannot multiply in it.
         eager: without compilation: up in 30 s instead of 90 on two CPU cores, hardly slower there.
             None means eager on a CPU, compiled on a GPU.
         kv_cache_gib: memory of the KV cache on a CPU, GiB (2 hold 93,000 tokens of the 135M model).
@@ -92,7 +92,7 @@ class ServerConfig:
     served_name: str
     max_model_len: int = 8192
     max_num_seqs: int = 16
-    dtype: str = "bfloat16"
+    dtype: str | None = None
     eager: bool | None = None
     kv_cache_gib: int = 2
     gpu_memory_utilization: float = 0.9
@@ -101,7 +101,7 @@ class ServerConfig:
 
     def key(self) -> str:
         """A short name of this configuration, of the vLLM that would serve it and of the cores it may use."""
-        facts = [asdict(self), vllm_version(), _cores()]
+        facts = [asdict(self), vllm_version(), _cores(), _dtype(vllm_variant() or "cpu")]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
     def folder(self) -> Path:
@@ -268,7 +268,7 @@ def flags(config: ServerConfig, variant: str) -> list[str]:
     chosen = [
         *("--model", config.model),
         *("--served-model-name", config.served_name),
-        *("--dtype", config.dtype),
+        *("--dtype", config.dtype or _dtype(variant)),
         *("--max-model-len", str(config.max_model_len)),
         *("--max-num-seqs", str(config.max_num_seqs)),
         "--enable-prompt-tokens-details",  # usage then says how many tokens were cached
@@ -307,6 +307,10 @@ def environment(config: ServerConfig, variant: str) -> dict[str, str]:
         if preload:
             chosen["LD_PRELOAD"] = ":".join(preload)
     return inherited | chosen
+
+
+def _dtype(variant: str) -> str:
+    return "bfloat16" if variant == "gpu" or cores.multiply_bfloat16() else "float32"
 
 
 def tcmalloc() -> str | None:

@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from automem.models import cores
+
 # In a process of its own: looking at a GPU takes memory of it for as long as the process lives.
 _LOOK = """
 import json, torch
@@ -61,7 +63,7 @@ class Machine:
 def machine() -> Machine:
     """Look at this machine; some seconds where there may be a GPU."""
     gpus, unusable = _gpus()
-    return Machine(gpus, unusable, len(os.sched_getaffinity(0)), free_memory(), cpu_bfloat16())
+    return Machine(gpus, unusable, len(os.sched_getaffinity(0)), free_memory(), cores.multiply_bfloat16())
 
 
 def free_memory() -> int:
@@ -77,15 +79,6 @@ def free_memory() -> int:
     except (OSError, ValueError):
         pass
     return max(free, 0)
-
-
-def cpu_bfloat16() -> bool:
-    """Whether the cores multiply in bfloat16 themselves; elsewhere it is slower than float32."""
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return False
-    return any(flag in text for flag in ("avx512_bf16", "amx_bf16", " bf16"))
 
 
 def _gpus() -> tuple[tuple[Gpu, ...], str]:
