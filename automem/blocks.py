@@ -8,6 +8,7 @@ the results of operations in the same shape.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 OBSERVATION_START = "=== STEP {step} | last action: {action} ==="
@@ -15,6 +16,11 @@ OBSERVATION_END = "=== END OF OBSERVATION ==="
 NO_ACTION = "none"
 CONSULTED = "=== MEMORY HAS BEEN CONSULTED ==="
 """Where a memory specialist is done and the base model is to act."""
+MADE_BY_THE_AGENT = re.compile(
+    r"--- [0-9]{1,4}\. [A-Z][A-Z0-9_]*\b|--- end of results ---|--- contents of \S|--- end of \S+ ---|=== STEP [0-9]|"
+    + "|".join(map(re.escape, (OBSERVATION_END, CONSULTED)))
+)
+"""Marks of these blocks. A model that writes one makes up an answer or an observation."""
 CHANGES: Mapping[str, str] = {
     "log": "write no line that says what the newest one says, but for its step; steps without a line changed nothing",
     "note": "write it when it would say something else, but for step numbers; until then it holds",

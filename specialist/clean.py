@@ -48,11 +48,6 @@ _MARKER = re.compile(
     r"|\[/?INST\]|<</?SYS>>|<｜(?:user|assistant|tool)",
     re.IGNORECASE,
 )
-# The blocks of `automem.blocks`, which only the agent writes.
-_INVENTED = re.compile(
-    r"--- [0-9]{1,4}\. [A-Z][A-Z0-9_]*\b|--- end of results ---|--- contents of \S|--- end of \S+ ---|=== STEP [0-9]|"
-    + "|".join(map(re.escape, (blocks.OBSERVATION_END, blocks.CONSULTED)))
-)
 # DONE as `automem.ops` understands it, with its END where nothing else is between.
 _DONE = re.compile(
     r"<[ \t]{0,2}[|｜]{0,2}[ \t]{0,2}DONE(?:[ \t]{0,2}[|｜]{1,2})?(?:[ \t]{0,2}[>}])?"
@@ -137,7 +132,7 @@ def _broken(text: str, phase: Phase, enabled: Collection[str]) -> Iterator[tuple
         yield "code fence", one_line(text[text.index(fences.MARK) :], 60)
     if marker := _MARKER.search(text):
         yield "chat marker", one_line(text[marker.start() :], 40)
-    if invented := _INVENTED.search(text):
+    if invented := blocks.MADE_BY_THE_AGENT.search(text):
         yield "invented result", one_line(text[invented.start() :], 60)
     for error in parsed.errors:
         yield "refused operation", error

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from automem.blocks import MADE_BY_THE_AGENT
 from automem.ops import parse
 from automem.records import Executed, Phase, Turn
 from automem.vocabulary import OPERATIONS
 from specialist.select.entries import Note
-
-_IMITATION = re.compile(
-    r"^[ \t>]*(?:--- \d+\. \S.* ---|--- (?:end of|contents of) \S.* ---|=== STEP \d.*|=== END OF OBSERVATION ===)",
-    re.MULTILINE,
-)
-"""Lines of the blocks that only the agent writes (`automem.blocks`)."""
 
 
 @dataclass(slots=True, eq=False)
@@ -116,5 +110,5 @@ def _outside(text: str, spans: Sequence[tuple[int, int]]) -> int:
 
 
 def imitates(text: str) -> bool:
-    """Whether a reply holds a line of a block that only the agent writes."""
-    return ("---" in text or "===" in text) and _IMITATION.search(text) is not None
+    """Whether a reply holds a mark of a block that only the agent writes."""
+    return ("---" in text or "===" in text) and MADE_BY_THE_AGENT.search(text) is not None
