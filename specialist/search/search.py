@@ -240,9 +240,10 @@ class Search:
         settings = self._config.gate
         if settings is None:
             told = "no gate: chosen by held-out loss alone"
+            row = self._note(row.model_copy(update={"outcome": "unjudged", "told": told}))
             if self._best is None or row.rank_loss < self._best.rank_loss:
                 self._best = row
-            return self._note(row.model_copy(update={"outcome": "unjudged", "told": told}))
+            return row
         gate = gates.make(settings)
         alpha = ErrorBudget(settings.error, self._config.decider.rounds, 1).alpha_of(len(judged) + 1, judged)
         rival, made = self._adapter(self._best), self._adapter(row)

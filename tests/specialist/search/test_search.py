@@ -294,6 +294,7 @@ def test_without_a_gate_the_lowest_held_out_loss_is_the_best(world: World) -> No
     search, result = go(world, plan(request("no-gate", gate=None)))
     assert not any(" gate " in event for event in world.events)
     full = [row for row in rows(search) if row.outcome == "unjudged"]
+    assert result["best"]["outcome"] == "unjudged"
     assert len(full) == 2 and result["best"]["number"] == min(full, key=lambda row: row.held_out_loss).number
     assert not result["accepted"]
 
