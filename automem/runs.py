@@ -112,6 +112,10 @@ class RunConfig(_Strict):
     specialist: PlayedSpecialist | None = None
     """Does the memory work; None leaves it to the model."""
 
+    def as_toml(self) -> str:
+        """The text of ``run.toml``. TOML has no None: what is none is left out."""
+        return tomli_w.dumps(self.model_dump(mode="json", exclude_none=True))
+
     @property
     def players(self) -> str:
         """The model, and the specialist beside it where there is one, as people are told."""
@@ -255,7 +259,7 @@ def create(config: RunConfig, scaffolds: Mapping[str, Scaffold], folder: Path | 
         scratch.mkdir(parents=True)
         for game, scaffold in scaffolds.items():
             scaffold.save(scratch / config.scaffolds[game].folder)
-        (scratch / RUN).write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+        (scratch / RUN).write_text(config.as_toml(), encoding="utf-8")
         scratch.rename(folder)
     except OSError as error:
         shutil.rmtree(scratch, ignore_errors=True)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import tomli_w
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from automem import scaffold, stats_view
@@ -137,7 +136,7 @@ def _write_trace(bare: Run, trace: RunTrace, workspace: Path, place: str) -> dic
 
     An empty folder is made for each: what is read-only gets no new one.
     """
-    write_files(workspace / place, {RUN: tomli_w.dumps(bare.config.model_dump(mode="json")).encode()})
+    write_files(workspace / place, {RUN: bare.config.as_toml().encode()})
     for played in bare.config.scaffolds.values():
         if (bare.folder / played.folder).is_dir():
             write_files(workspace / place / played.folder, contents(bare.folder / played.folder).sources)
