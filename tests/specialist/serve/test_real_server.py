@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from automem.models import cores
 from automem.models.protocol import Message, Sampling
 from automem.models.served import Served
 from automem.models.vllm_server import Attached
@@ -90,7 +91,8 @@ def test_base_and_specialists_answer_at_once_from_one_server(
 
     said = asyncio.run(play())
     assert set(said) == {"smollm2", *(f"smollm2+specialist-{one.identity[:12]}" for one in random_adapters[:3])}
-    assert len(set(said.values())) == 4
+    # One may happen to say what the base model says; were adapters ignored, all would.
+    assert len(set(said.values())) >= 3
     assert lora_server.alive()
 
 
@@ -125,7 +127,10 @@ def test_what_the_server_computes_is_what_peft_computes(
     for found in (adapted, merged):
         assert found.mean() < AGREES / 4
         assert found.quantile(SHARE) < AGREES
-        assert found.mean() < 2 * noise.mean(), "hardly further off than the base model without any adapter"
+        # A merged copy is kept in bfloat16, which rounds by itself.
+        assert found.mean() < 2 * noise.mean() + 0.02, "hardly further off than the base model without any adapter"
+    if not cores.multiply_bfloat16():  # then the server computes in float32, and every token must agree
+        assert adapted.max() < AGREES
 
 
 def test_an_adapter_that_the_server_has_no_room_for_is_refused_by_it_in_words(
