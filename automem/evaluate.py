@@ -137,12 +137,7 @@ def _resumable(planned: Plan) -> Run:
     """The run of the plan's name, if it is the same experiment. Raises `UserError` with the differences."""
     name = planned.config.name
     run = runs.load(name)
-    differences = run.config.differences(planned.config)
-    if differences:
-        listed = "\n".join(f"  {line}" for line in differences)
-        raise UserError(
-            f"run {name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a new --run name"
-        )
+    runs.check_same("run", name, run.config.differences(planned.config))
     return run
 
 
@@ -276,6 +271,16 @@ def planned_tasks(request: Request) -> tuple[PlannedTask, ...]:
             )
         )
     return tuple(planned)
+
+
+def tasks_of_one_game(request: Request) -> tuple[PlannedTask, ...]:
+    """`planned_tasks`, for what plays with one scaffold. Raises `UserError` when they are of several games."""
+    tasks = planned_tasks(request)
+    of = sorted({games.game_of(planned.task) for planned in tasks})
+    if len(of) > 1:
+        listed = ", ".join(of)
+        raise UserError(f"{request.target} plays {listed}; a scaffold belongs to one game: name a game or a task")
+    return tasks
 
 
 def _entries(target: str) -> Iterable[suites.Entry]:

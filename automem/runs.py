@@ -244,6 +244,32 @@ def free_folder(name: str) -> Path:
     return folder
 
 
+@contextlib.contextmanager
+def born_whole(folder: Path, what: str) -> Iterator[Path]:
+    """Fill a new folder under another name: what this yields. It gets its own when that is over, or is gone.
+
+    Raises `UserError` when the disk refuses; `what` is how people call what is in it.
+    """
+    scratch = folder.with_name(f".{folder.name}.part-{os.getpid()}")
+    shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed; in containers numbers come again
+    try:
+        scratch.mkdir(parents=True)
+        yield scratch
+        scratch.rename(folder)
+    except OSError as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise UserError(f"{folder}: cannot create the {what}: {error.strerror}") from error
+
+
+def check_same(what: str, name: str, differences: list[str]) -> None:
+    """Raise `UserError` when what is to be resumed differs from what it was; `what` is how people call it."""
+    if differences:
+        listed = "\n".join(f"  {line}" for line in differences)
+        raise UserError(
+            f"{what} {name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a new --run name"
+        )
+
+
 def create(config: RunConfig, scaffolds: Mapping[str, Scaffold], folder: Path | None = None) -> Run:
     """Write a new run folder. Raises `UserError` when the name is taken or the disk refuses.
 
@@ -253,17 +279,10 @@ def create(config: RunConfig, scaffolds: Mapping[str, Scaffold], folder: Path | 
         folder: where, when it is not to be a folder of `runs_folder` by the run's name.
     """
     folder = free_folder(config.name) if folder is None else folder
-    scratch = folder.with_name(f".{folder.name}.part-{os.getpid()}")
-    shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed; in containers numbers come again
-    try:
-        scratch.mkdir(parents=True)
+    with born_whole(folder, "run") as scratch:
         for game, scaffold in scaffolds.items():
             scaffold.save(scratch / config.scaffolds[game].folder)
         (scratch / RUN).write_text(config.as_toml(), encoding="utf-8")
-        scratch.rename(folder)
-    except OSError as error:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise UserError(f"{folder}: cannot create the run: {error.strerror}") from error
     return Run(folder, config)
 
 

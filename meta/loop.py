@@ -185,10 +185,7 @@ def _tasks(request: LoopRequest) -> tuple[PlannedTask, ...]:
     # The paper's gate judges by the seeds that reviewers read; another one has seeds of its own.
     count = request.gate.most + (0 if request.gate.kind == "paper" else request.search.shown)
     seeds = request.gate_seeds or f"{GATE_SEEDS}..{GATE_SEEDS + count - 1}"
-    tasks = evaluate.planned_tasks(Request(request.game, request.model, seeds=seeds, steps=request.steps))
-    of = sorted({games.game_of(planned.task) for planned in tasks})
-    if len(of) > 1:
-        raise UserError(f"{request.game} plays {', '.join(of)}; a scaffold belongs to one game: name a game or a task")
+    tasks = evaluate.tasks_of_one_game(Request(request.game, request.model, seeds=seeds, steps=request.steps))
     return tuple(planned.model_copy(update={"seeds": planned.seeds[:count]}) for planned in tasks)
 
 
@@ -222,11 +219,5 @@ def _with_budget(then: LoopConfig, now: LoopConfig) -> LoopConfig:
 def _resumable(planned: LoopPlan) -> LoopFolder:
     """The loop of the plan's name, if it is the same search. Raises `UserError` with the differences."""
     loop = storage.load(planned.config.name)
-    differences = loop.config.differences(planned.config)
-    if differences:
-        listed = "\n".join(f"  {line}" for line in differences)
-        raise UserError(
-            f"loop {planned.config.name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a new "
-            "--run name"
-        )
+    runs.check_same("loop", planned.config.name, loop.config.differences(planned.config))
     return loop

@@ -16,7 +16,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tomllib
 from collections.abc import Mapping
@@ -180,16 +179,9 @@ class LoopFolder:
 def create(config: LoopConfig, root: Scaffold) -> LoopFolder:
     """Write a new loop's folder. Raises `UserError` when the name is taken or the disk refuses."""
     folder = runs.free_folder(config.name)
-    scratch = folder.with_name(f".{config.name}.part-{os.getpid()}")
-    shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed; in containers numbers come again
-    try:
-        scratch.mkdir(parents=True)
+    with runs.born_whole(folder, "loop") as scratch:
         root.save(scratch / config.root.folder)
         _write_config(scratch, config)
-        scratch.rename(folder)
-    except OSError as error:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise UserError(f"{folder}: cannot create the loop: {error.strerror}") from error
     return LoopFolder(folder, config)
 
 

@@ -14,6 +14,18 @@ QUEUED = Patience(attempts=4, first_wait=0.5, longest_wait=4.0, timeout=900.0)
 """For a server on this machine: it may have a long queue, but it is either there or gone."""
 
 
+async def join(config: Callable[[], ServerConfig]) -> Attached:
+    """Start or join the server of a configuration, which may take minutes, in a thread; its making, too.
+
+    Raises as `attach`. When this is cancelled (Ctrl-C), the thread does not wait on.
+    """
+    stop = threading.Event()
+    try:
+        return await asyncio.to_thread(lambda: attach(config(), stop=stop))
+    finally:
+        stop.set()
+
+
 class Served:
     """A managed vLLM as a `Model`. Processes that ask for the same configuration share one server."""
 
@@ -44,11 +56,7 @@ class Served:
         async with self._starting:
             if self._client is not None:
                 return
-            stop = threading.Event()
-            try:
-                self._server = await asyncio.to_thread(lambda: attach(self._config(), stop=stop))
-            finally:
-                stop.set()  # when we are cancelled (Ctrl-C), the thread must not wait on
+            self._server = await join(self._config)
             client = LiteLLM(
                 f"hosted_vllm/{self._server.served_name}",
                 self._sampling,

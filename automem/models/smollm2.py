@@ -6,16 +6,14 @@ folder, so the file is converted once (about half a minute) and kept in the user
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from automem.cache import cache_dir, exclusive
+from automem.cache import cache_dir
+from automem.models.made_once import made_once
 from automem.models.protocol import ModelUnavailable, Sampling
 from automem.models.vllm_server import ServerConfig
 
@@ -60,27 +58,12 @@ def ensure_converted() -> Path:
     nothing that looks finished. Raises `ModelUnavailable` when the package or what converts
     it is missing.
     """
-    source, target = gguf_file(), converted_folder()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(target.with_name(f"{target.name}.lock")):
-        if target.is_dir():
-            return target
-        draft = target.with_name(f"{target.name}.draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        # In a process of its own: torch stays out of the process that plays, and its memory is given back.
-        done = subprocess.run(
-            [*CONVERTER, str(source), str(draft)],
-            env=os.environ | {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSITY": "error"},
-            cwd=Path(__file__).resolve().parents[2],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            shutil.rmtree(draft, ignore_errors=True)
-            tail = "\n".join(done.stderr.strip().splitlines()[-8:])
-            raise ModelUnavailable(f"smollm2: converting {source.name} for vLLM failed:\n{tail}")
-        draft.rename(target)
-    return target
+    source = gguf_file()
+    return made_once(
+        converted_folder(),
+        [*CONVERTER, str(source)],
+        lambda said: ModelUnavailable(f"smollm2: converting {source.name} for vLLM failed:\n{said}"),
+    )
 
 
 def convert(source: Path, target: Path) -> None:

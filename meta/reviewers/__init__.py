@@ -7,10 +7,10 @@ point of the group ``automem.reviewers``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 
 from pydantic import ValidationError
 
+from automem import choosing
 from automem.errors import UserError
 from meta.reviewer import Reviewer
 from meta.settings import ReviewerSettings
@@ -52,7 +52,7 @@ GROUP = "automem.reviewers"
 
 def kinds() -> tuple[str, ...]:
     """Every kind that can be chosen."""
-    return (*REVIEWERS, *(entry.name for entry in entry_points(group=GROUP)))
+    return choosing.kinds(REVIEWERS, GROUP)
 
 
 def check(settings: ReviewerSettings) -> None:
@@ -62,13 +62,4 @@ def check(settings: ReviewerSettings) -> None:
 
 def make(settings: ReviewerSettings) -> Reviewer:
     """The reviewer that settings describe. Raises `UserError` when there is none, or they do not fit it."""
-    return _maker(settings.kind)(settings)
-
-
-def _maker(kind: str) -> Callable[[ReviewerSettings], Reviewer]:
-    if kind in REVIEWERS:
-        return REVIEWERS[kind]
-    for entry in entry_points(group=GROUP):
-        if entry.name == kind:
-            return entry.load()
-    raise UserError(f"no reviewer {kind!r}; there are {', '.join(kinds())}")
+    return choosing.chosen(settings.kind, REVIEWERS, GROUP, "reviewer")(settings)

@@ -178,10 +178,7 @@ async def run(
 
 
 def _tasks(request: SearchRequest, seeds: str, steps: int | None, most: int | None) -> tuple[PlannedTask, ...]:
-    planned = evaluate.planned_tasks(Request(request.game, request.gameplay, seeds=seeds, steps=steps))
-    of = sorted({games.game_of(task.task) for task in planned})
-    if len(of) > 1:
-        raise UserError(f"{request.game} plays {', '.join(of)}; a scaffold belongs to one game: name a game or a task")
+    planned = evaluate.tasks_of_one_game(Request(request.game, request.gameplay, seeds=seeds, steps=steps))
     return tuple(task.model_copy(update={"seeds": task.seeds[:most]}) for task in planned)
 
 
@@ -205,11 +202,5 @@ def _scaffold(request: SearchRequest, name: str, game: str) -> Scaffold:
 def _resumable(planned: SearchPlan) -> SearchFolder:
     """The search of the plan's name, if it is the same. Raises `UserError` with the differences."""
     search = storage.load(planned.config.name)
-    differences = search.config.differences(planned.config)
-    if differences:
-        listed = "\n".join(f"  {line}" for line in differences)
-        raise UserError(
-            f"search {planned.config.name} cannot be resumed with other settings:\n{listed}\nUse the same ones, or a "
-            "new --run name"
-        )
+    runs.check_same("search", planned.config.name, search.config.differences(planned.config))
     return search

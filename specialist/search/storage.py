@@ -21,8 +21,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -108,17 +106,10 @@ class SearchFolder:
 def create(config: SearchConfig, played: Scaffold) -> SearchFolder:
     """Write a new search's folder. Raises `UserError` when the name is taken or the disk refuses."""
     folder = runs.free_folder(config.name)
-    scratch = folder.with_name(f".{config.name}.part-{os.getpid()}")
-    shutil.rmtree(scratch, ignore_errors=True)  # of a process that was killed; in containers numbers come again
-    try:
-        scratch.mkdir(parents=True)
+    with runs.born_whole(folder, "search") as scratch:
         played.save(scratch / config.scaffold.folder)
         text = tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
         (scratch / SEARCH).write_text(text, encoding="utf-8")
-        scratch.rename(folder)
-    except OSError as error:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise UserError(f"{folder}: cannot create the search: {error.strerror}") from error
     return SearchFolder(folder, config)
 
 

@@ -6,10 +6,10 @@ Entry points are of the group ``automem.engines``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from automem import choosing
 from automem.errors import UserError
 from specialist.select.engine import Engine
 
@@ -40,19 +40,9 @@ ENGINES: Mapping[str, Maker] = {"rules": _rules, "llm": _llm}
 GROUP = "automem.engines"
 
 
-def kinds() -> tuple[str, ...]:
-    """Every kind that can be chosen."""
-    return (*ENGINES, *(entry.name for entry in entry_points(group=GROUP)))
-
-
 def make(settings: EngineSettings, folder: Path) -> Engine:
     """The engine that settings describe; reaches nothing. Raises `UserError` when there is none of this kind."""
-    if settings.kind in ENGINES:
-        return ENGINES[settings.kind](settings, folder)
-    for entry in entry_points(group=GROUP):
-        if entry.name == settings.kind:
-            return entry.load()(settings, folder)
-    raise UserError(f"no engine {settings.kind!r}; there are {', '.join(kinds())}")
+    return choosing.chosen(settings.kind, ENGINES, GROUP, "engine")(settings, folder)
 
 
 def check(settings: EngineSettings) -> None:

@@ -6,15 +6,14 @@ the whole model on disk and in memory. Made once for a base model and an adapter
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from automem.cache import cache_dir, exclusive
+from automem.cache import cache_dir
 from automem.errors import UserError
+from automem.models.made_once import made_once
 from specialist.adapter import Adapter
 
 MERGING = 1
@@ -38,30 +37,14 @@ def ensure_merged(base: Path, adapter: Adapter) -> Path:
         base: Hugging Face folder of the adapter's base model; that it is that one is for the caller to check.
         adapter: the adapter.
 
-    Two processes that ask at once make it once; a copy that was cut short leaves nothing that looks finished.
     Raises `UserError` when it cannot be made: PEFT is missing, or the disk is full.
     """
-    target = merged_folder(adapter)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with exclusive(target.with_name(f"{target.name}.lock")):
-        if target.is_dir():
-            return target
-        draft = target.with_name(f"{target.name}.draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        # In a process of its own: torch stays out of the process that plays, and its memory is given back.
-        done = subprocess.run(
-            [*MERGER, str(base.resolve()), str(adapter.folder.resolve()), str(draft)],
-            env=os.environ | {"HF_HUB_OFFLINE": "1", "TQDM_DISABLE": "1", "TRANSFORMERS_VERBOSITY": "error"},
-            cwd=Path(__file__).resolve().parents[2],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode != 0:
-            shutil.rmtree(draft, ignore_errors=True)
-            tail = "\n".join(done.stderr.strip().splitlines()[-8:])
-            raise UserError(f"{adapter.folder}: working it into {base} failed:\n{tail}")
-        draft.rename(target)
-    return target
+    command = [*MERGER, str(base.resolve()), str(adapter.folder.resolve())]
+    return made_once(
+        merged_folder(adapter),
+        command,
+        lambda said: UserError(f"{adapter.folder}: working it into {base} failed:\n{said}"),
+    )
 
 
 def merge(base: Path, adapter: Path, target: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +12,9 @@ from automem.errors import UserError
 from automem.models import registry
 from automem.models.litellm_model import LiteLLM, Patience
 from automem.models.protocol import Message, Model, ModelUnavailable, Reply, Sampling
-from automem.models.served import QUEUED, Served
+from automem.models.served import QUEUED, Served, join
 from automem.models.serving import base_from_environment
-from automem.models.vllm_server import Attached, LoraSlots, ServerConfig, attach, covering
+from automem.models.vllm_server import Attached, LoraSlots, ServerConfig, covering
 from specialist.adapter import Adapter
 from specialist.base_model import fingerprint
 from specialist.serve import loading
@@ -135,11 +134,7 @@ class SpecialistModel:
             server.release()
 
     async def _join(self, config: Callable[[], ServerConfig]) -> None:
-        stop = threading.Event()
-        try:
-            self._server = await asyncio.to_thread(lambda: attach(config(), stop=stop))
-        finally:
-            stop.set()  # when we are cancelled (Ctrl-C), the thread must not wait on
+        self._server = await join(config)
         self._api_base = self._server.api_base
         self._api_key = "none"  # else a key in the environment, meant for another server, would be sent
 

@@ -22,7 +22,7 @@ class Row:
         loss: mean negative log-likelihood of the step's target tokens, in nats, before the step; None in a row that
             has a held-out loss.
         held_out: the same of examples that are never trained on, after the step.
-        each: held-out loss of each example, in the order of the dataset; None in other rows.
+        each: held-out loss of each example, in an order that is the same in every row; None in other rows.
         learning_rate: of the step.
         tokens_per_second: of the last steps, evaluation not counted.
         left: seconds until the end, as far as can be told.

@@ -7,9 +7,9 @@ the group ``automem.deciders``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 
+from automem import choosing
 from automem.errors import UserError
 from specialist.search.decider import Decider
 from specialist.search.settings import DeciderSettings
@@ -38,16 +38,6 @@ DECIDERS: Mapping[str, Maker] = {"halving": _halving, "llm": _llm}
 GROUP = "automem.deciders"
 
 
-def kinds() -> tuple[str, ...]:
-    """Every kind that can be chosen."""
-    return (*DECIDERS, *(entry.name for entry in entry_points(group=GROUP)))
-
-
 def make(settings: DeciderSettings, folder: Path) -> Decider:
     """The decider that settings describe; reaches nothing. Raises `UserError` when there is none of this kind."""
-    if settings.kind in DECIDERS:
-        return DECIDERS[settings.kind](settings, folder)
-    for entry in entry_points(group=GROUP):
-        if entry.name == settings.kind:
-            return entry.load()(settings, folder)
-    raise UserError(f"no decider {settings.kind!r}; there are {', '.join(kinds())}")
+    return choosing.chosen(settings.kind, DECIDERS, GROUP, "decider")(settings, folder)

@@ -101,7 +101,6 @@ def test_a_server_of_ours_is_not_started_for_another_base_models_adapter(
         raise AssertionError("a server was started")
 
     monkeypatch.setattr("automem.models.served.attach", attach)
-    monkeypatch.setattr("specialist.serve.model.attach", attach)
     model = make_memory_model(str(a_model(tmp_path / "model")), an_adapter(tmp_path / "one"), merged=merged)
     with pytest.raises(UserError, match="another base model"):
         asyncio.run(model.ready())
