@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from automem.errors import UserError
-from specialist import base_model
 from specialist.search.rungs import rungs
 from specialist.search.settings import SearchConfig
-from specialist.train.devices import machine
+from specialist.train.memory import GIB
+from specialist.train.plan import outlook
+from specialist.train.spec import TrainSpec
 
 
 def show(config: SearchConfig, console: Console) -> None:
@@ -39,8 +40,19 @@ def lines(config: SearchConfig) -> Iterator[str]:
         f"  the first: rank {lora.rank} on {targets}, learning rate {train.learning_rate:g}, {train.epochs:g} epochs, "
         f"at most {train.cutoff:,} tokens an example"
     )
-    yield from _machine(config)
+    yield from _training(config)
     yield from _playing(config)
+
+
+def first_training(config: SearchConfig) -> TrainSpec:
+    """The training run that a search begins with; its dataset is not there yet."""
+    return TrainSpec(
+        dataset=Path("data"),
+        base=config.base.name,
+        recipe=config.recipe,
+        device=config.training.device,
+        processes=config.training.processes,
+    )
 
 
 def _collecting(config: SearchConfig) -> Iterator[str]:
@@ -56,14 +68,18 @@ def _collecting(config: SearchConfig) -> Iterator[str]:
     )
 
 
-def _machine(config: SearchConfig) -> Iterator[str]:
-    here = machine()
-    found = ", ".join(gpu.name for gpu in here.gpus) or "no GPU: training runs on the processor"
-    yield f"  here: {found}"
-    try:
-        base_model.folder(config.base.name, download=False)
-    except UserError as error:
-        yield f"  {error}"
+def _training(config: SearchConfig) -> Iterator[str]:
+    found = outlook(first_training(config), Path("trainings") / "…")
+    yield f"  at most {found.epoch_tokens:,} tokens an epoch, in steps of {found.step_examples} examples"
+    if found.memory_needed:
+        yield (
+            f"  {found.adapter_parameters:,} weights are trained; one example of {config.recipe.train.cutoff:,} tokens "
+            f"takes some {found.memory_needed / GIB:.1f} GiB of memory, and {found.memory_free / GIB:.1f} are free"
+        )
+    yield f"  {', '.join(found.gpus) or 'no GPU: training runs on the processor'}"
+    yield f"  command: {found.command}"
+    for problem in found.problems:
+        yield f"  not yet: {problem}"
 
 
 def _playing(config: SearchConfig) -> Iterator[str]:

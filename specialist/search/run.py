@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +16,9 @@ from automem.sandbox import SandboxConfig, choose_mode
 from automem.scaffold import Scaffold
 from games import suites
 from meta.settings import GateSettings, first_problem
+from specialist import base_model
 from specialist.recipe import Recipe
-from specialist.search import deciders, ledger, storage
+from specialist.search import deciders, forecast, ledger, storage
 from specialist.search.players import Players
 from specialist.search.search import Search
 from specialist.search.settings import (
@@ -35,6 +37,7 @@ from specialist.search.watching import SearchWatcher
 from specialist.select import engines
 from specialist.select.engine import Written
 from specialist.serve import bases
+from specialist.train.plan import outlook
 
 HELD_OUT = 40
 """Held-out seeds when nobody names any."""
@@ -160,6 +163,10 @@ async def run(
         workers: episodes at once.
     """
     config = planned.config
+    await asyncio.to_thread(base_model.folder, config.base.name)  # converted or fetched the first time
+    found = await asyncio.to_thread(outlook, forecast.first_training(config), runs.runs_folder() / config.name)
+    if found.problems:
+        raise UserError("\n".join(["nothing can be trained here:", *(f"  {text}" for text in found.problems)]))
     there = resume and storage.exists(config.name)
     search = _resumable(planned) if there else storage.create(config, planned.scaffold)
     decider = deciders.make(config.decider, search.folder)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -89,10 +89,55 @@ def plan(what: TrainSpec, folder: Path, here: Machine | None = None) -> TrainPla
         return TrainPlan((str(error),))
 
 
-def _plan(what: TrainSpec, folder: Path, here: Machine | None) -> TrainPlan:
+def outlook(what: TrainSpec, folder: Path, here: Machine | None = None) -> TrainPlan:
+    """What is known of a run before there is a dataset, so that nothing is collected for what cannot be trained.
+
+    Args:
+        what: to train; its dataset is not looked at.
+        folder: where a run would be.
+        here: the machine; looked at when not given.
+
+    Tokens and memory are bounds: every example as long as the recipe's cutoff, and one computed at a time. Memory that
+    such a one would not have is no problem yet, as examples may be shorter. Nothing is fetched, and nothing raised.
+    """
+    if missing := _missing():
+        return TrainPlan(missing)
+    here = here or machine()
+    lora, train = what.recipe.lora, what.recipe.train
+    setup = _setup(what, here).model_copy(update={"batch": 1})
+    known = TrainPlan(
+        (*_unserved(what), *_no_devices(what, here)),
+        command=shlex.join(command(setup, folder, port=0)),
+        gpus=_named(here),
+        examples=what.recipe.data.examples,
+        epoch_tokens=what.recipe.data.examples * train.cutoff,
+        step_examples=train.batch * train.accumulation * setup.processes,
+        memory_free=_free(setup, here),
+    )
+    try:
+        model = memory.shape(base_model.folder(what.base, download=False))
+    except UserError as error:
+        return replace(known, problems=(*known.problems, str(error)))
+    takes = memory.needed(
+        model, lora, setup, computed=train.cutoff, longest=train.cutoff, target=train.cutoff // 8, sharing=False
+    )
+    return replace(
+        known,
+        problems=(*known.problems, *_no_modules(lora, model, what.base)),
+        adapter_parameters=memory.adapter_parameters(model, lora),
+        memory_needed=takes,
+    )
+
+
+def _missing() -> tuple[str, ...]:
+    """Which libraries are not there, in words."""
     missing = [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
-    if missing:
-        return TrainPlan((f"not installed: {', '.join(missing)}; get them with `make setup EXTRAS=train`",))
+    return (f"not installed: {', '.join(missing)}; get them with `make setup`",) if missing else ()
+
+
+def _plan(what: TrainSpec, folder: Path, here: Machine | None) -> TrainPlan:
+    if missing := _missing():
+        return TrainPlan(missing)
     here = here or machine()
     recipe = what.recipe
     dataset = Dataset(what.dataset)

@@ -29,6 +29,8 @@ def test_a_dry_run_says_what_will_be_done_and_does_nothing(tmp_path: Path) -> No
     assert "collect: 4 episodes of at most 20 steps, seeds 30000 to 30003" in done.stdout
     assert "select: 8 examples by rules" in done.stdout
     assert "3 for 0.33 of its epochs and 1 for 1 of its epochs" in done.stdout
+    assert "at most 32,768 tokens an epoch" in done.stdout and "230,400 weights are trained" in done.stdout
+    assert "GiB of memory" in done.stdout and "-m specialist.train" in done.stdout
     assert "rank 4 on qv" in done.stdout and "at most 8 gate episodes a round" in done.stdout
     assert not (tmp_path / "runs").exists()
 
@@ -43,6 +45,7 @@ def test_a_dry_run_says_what_will_be_done_and_does_nothing(tmp_path: Path) -> No
         (("--engine", "fortune"), "no engine 'fortune'; there are rules"),
         (("--model", "no such model"), "is no model that AutoMem can serve"),
         (("--device", "abacus"), "device"),
+        (("--processes", "999"), "999 processes were asked for"),
         (("--scaffold", "nethack/v0"), "plays nethack"),
         (("--resume",), "--resume needs the name"),
     ],
@@ -52,3 +55,18 @@ def test_what_cannot_work_is_said_before_anything_starts(tmp_path: Path, words: 
     assert done.returncode == 2, done.stdout
     assert told in " ".join(done.stderr.split()), done.stderr
     assert "Traceback" not in done.stderr and not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("lora", "told"),
+    [("rank = 700", "700"), ('targets = ["w_proj"]', "has no w_proj to adapt")],
+)
+def test_a_recipe_that_could_not_be_trained_or_served_is_refused_before_anything_is_collected(
+    tmp_path: Path, lora: str, told: str
+) -> None:
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text(f"[lora]\n{lora}\n")
+    done = automem(tmp_path, *BASE, "--recipe", str(recipe))
+    assert done.returncode == 2, done.stdout
+    assert "nothing can be trained here" in done.stderr and told in " ".join(done.stderr.split())
+    assert not (tmp_path / "runs").exists()
