@@ -56,6 +56,7 @@ def checks() -> list[Check]:
         boxoban_levels,
         vllm,
         torch,
+        training,
         embedded_model,
         gpu,
         api_keys,
@@ -126,6 +127,15 @@ def torch() -> Check:
         how = f"pip uninstall {' '.join(beside)}"
         return Check("torch", "missing", f"{found}, but vLLM cannot start beside {', '.join(beside)}", how)
     return Check("torch", "ok", found)
+
+
+def training() -> Check:
+    """Whether specialists can be trained here."""
+    found = {name: _version(name) for name in ("peft", "trl", "accelerate")}
+    missing = [name for name, version in found.items() if version is None]
+    if missing:
+        return Check("training", "warn", f"{', '.join(missing)} not installed: loop 2 cannot train specialists", SETUP)
+    return Check("training", "ok", ", ".join(f"{name} {version}" for name, version in found.items()))
 
 
 def embedded_model() -> Check:

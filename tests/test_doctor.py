@@ -31,7 +31,7 @@ def found() -> dict[str, doctor.Check]:
 def test_everything_that_matters_is_looked_at() -> None:
     checks = found()
     assert list(checks) == [
-        *("python", "games", "Boxoban levels", "vLLM", "torch", "smollm2", "GPU", "API keys"),
+        *("python", "games", "Boxoban levels", "vLLM", "torch", "training", "smollm2", "GPU", "API keys"),
         *("tcmalloc", "bubblewrap", "Landlock", "seccomp", "cores", "memory", "disk"),
     ]
     assert checks["games"].status == "ok"
@@ -111,3 +111,10 @@ def test_a_look_that_fails_spoils_no_other(monkeypatch: pytest.MonkeyPatch) -> N
     assert checks["boxoban levels"].status == "warn"
     assert "/nowhere" in checks["boxoban levels"].what
     assert checks["disk"].what
+
+
+def test_training_needs_all_of_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version", {"peft": "0.21.2", "accelerate": "1.15.0"}.get)
+    assert doctor.training().status == "warn" and doctor.training().what.startswith("trl not installed")
+    monkeypatch.setattr(doctor, "_version", {"peft": "0.21.2", "trl": "1.16.0", "accelerate": "1.15.0"}.get)
+    assert doctor.training().status == "ok"
