@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 from collections.abc import Iterator
@@ -163,36 +164,43 @@ def test_another_folder_or_link_in_its_place_is_never_written_to(memory: Memory,
     assert on_disk(folder) == {"notes.txt": "one\n"}
 
 
-@pytest.fixture
-def small_files() -> Iterator[int]:
-    """No file can grow beyond this many bytes: to a writer, a disk that is full."""
+FULL = 10_000
+"""Bytes beyond which no file can grow on a disk that is full."""
+
+
+@contextlib.contextmanager
+def full_disk() -> Iterator[None]:
+    """No file can grow beyond `FULL` bytes: to a writer, a disk that is full.
+
+    A fixture would hold the limit until the test's outcome is printed, and where output goes to a file (a build server's
+    log), that file could not grow either.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
-    yield 10_000
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize(("name", "operation"), [("notes.txt", "APPEND"), ("facts.txt", "UPSERT")])
-def test_a_full_disk_is_told_and_loses_nothing(
-    memory: Memory, folder: Path, small_files: int, name: str, operation: str
-) -> None:
+def test_a_full_disk_is_told_and_loses_nothing(memory: Memory, folder: Path, name: str, operation: str) -> None:
     keyed = ("key",) if operation == "UPSERT" else ()
     run(memory, operation, name, *keyed, "small")
     memory.flush()
     before = on_disk(folder)
-    run(memory, operation, name, *(("other",) if keyed else ()), "x" * 2 * small_files)
-    for _ in range(2):
-        with pytest.raises(MemoryWriteFailed, match=f"{name}.*too large") as failure:
-            memory.flush()
-        assert isinstance(failure.value, OSError) and failure.value.path == folder / name
-        # Not half a line, not a temporary file; what could be written lies there as it was.
-        assert on_disk(folder) == before
-    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    run(memory, operation, name, *(("other",) if keyed else ()), "x" * 2 * FULL)
+    with full_disk():
+        for _ in range(2):
+            with pytest.raises(MemoryWriteFailed, match=f"{name}.*too large") as failure:
+                memory.flush()
+            assert isinstance(failure.value, OSError) and failure.value.path == folder / name
+            # Not half a line, not a temporary file; what could be written lies there as it was.
+            assert on_disk(folder) == before
     assert memory.flush() == []
     assert on_disk(folder) == memory.snapshot()
 
 
-def test_a_disk_that_is_full_from_the_start_is_told(tmp_path: Path, small_files: int) -> None:
-    with pytest.raises(MemoryWriteFailed, match=r"a\.txt"):
-        Memory(tmp_path / "memory", initial={"a.txt": "x" * 2 * small_files})
+def test_a_disk_that_is_full_from_the_start_is_told(tmp_path: Path) -> None:
+    with full_disk(), pytest.raises(MemoryWriteFailed, match=r"a\.txt"):
+        Memory(tmp_path / "memory", initial={"a.txt": "x" * 2 * FULL})
