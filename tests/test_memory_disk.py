@@ -172,8 +172,8 @@ FULL = 10_000
 def full_disk() -> Iterator[None]:
     """No file can grow beyond `FULL` bytes: to a writer, a disk that is full.
 
-    A fixture would hold the limit until the test's outcome is printed, and where output goes to a file (a build server's
-    log), that file could not grow either.
+    A fixture would hold the limit until the test's outcome is printed, and where output goes to a file (a build
+    server's log), that file could not grow either.
     """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (FULL, before[1]))
