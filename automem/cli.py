@@ -16,6 +16,7 @@ import games
 from automem.cli_loop1 import loop1, say
 from automem.cli_loop2 import loop2
 from automem.cli_options import (
+    AgentName,
     ApiBase,
     ConsultTurns,
     MaxTokens,
@@ -108,6 +109,7 @@ def play(
     specialist_api_base: SpecialistApiBase = "",
     merged: Merged = False,
     consult_turns: ConsultTurns = 0,
+    agent: AgentName = "memory",
 ) -> None:
     """Play one episode and keep it as a run."""
     from automem.evaluate import Request
@@ -125,6 +127,7 @@ def play(
         resume=resume,
         sandbox=sandbox_limits(unsafe_hooks),
         specialist=None if chosen is None else chosen.played,
+        agent=agent,
     )
     view = Watch(console, delay) if watch and console.is_terminal else StepLines(console)
     _evaluate(request, view, 1, chosen)
@@ -158,6 +161,7 @@ def evaluate_(
     specialist_api_base: SpecialistApiBase = "",
     merged: Merged = False,
     consult_turns: ConsultTurns = 0,
+    agent: AgentName = "memory",
 ) -> None:
     """Play a suite or a task over many seeds and summarise it."""
     from automem.evaluate import Request
@@ -175,6 +179,7 @@ def evaluate_(
         resume=resume,
         sandbox=sandbox_limits(unsafe_hooks),
         specialist=None if chosen is None else chosen.played,
+        agent=agent,
     )
     _evaluate(request, Progress(console), workers, chosen)
 
@@ -299,14 +304,14 @@ def _evaluate(request: Request, view: Watcher, workers: int, chosen: Chosen | No
     from automem import tables
 
     planned = evaluation.plan(request)
-    name = request.model.name
-    workers = workers or evaluation.default_workers(name)
-    model = evaluation.make_model(request.model, processes=min(workers, os.cpu_count() or 1))
+    asked = planned.config.model
+    workers = workers or evaluation.default_workers(asked.name)
+    model = evaluation.make_model(asked, processes=min(workers, os.cpu_count() or 1))
     beside = None
     if chosen is not None:
         from specialist import play
 
-        model, beside = play.make(chosen, request.model, model)
+        model, beside = play.make(chosen, asked, model)
     try:
         run, summary = asyncio.run(evaluation.run(planned, request.resume, model, view, workers, beside))
     except KeyboardInterrupt:

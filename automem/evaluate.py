@@ -14,9 +14,11 @@ from typing import Any, Protocol, Self
 import games
 from automem import lineage, runs, scaffold
 from automem.agent import Specialist
+from automem.agents import registry as agents
 from automem.episode import EpisodeJob, EpisodeListener, write_json
 from automem.errors import UserError
 from automem.executor import LocalExecutor, Outcome
+from automem.models import registry
 from automem.models.protocol import Model, Sampling
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run, RunConfig
 from automem.sandbox import SandboxConfig, choose_mode
@@ -43,6 +45,8 @@ class Request:
         resume: go on with the run of this name.
         sandbox: limits of scaffold code.
         specialist: does the memory work, if given.
+        agent: who plays, one of `automem.agents.registry.names`; one that always plays with a model of its own
+            (or none) does so whatever `model` says.
     """
 
     target: str
@@ -55,6 +59,7 @@ class Request:
     resume: bool = False
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     specialist: PlayedSpecialist | None = None
+    agent: str = agents.MEMORY
 
 
 class Watcher(EpisodeListener, Protocol):
@@ -92,23 +97,25 @@ def plan(request: Request) -> Plan:
     """
     if request.resume and request.name is None:
         raise UserError("--resume needs the name of the run to go on with: add --run NAME (automem runs lists them)")
+    model = model_of(request)
     tasks = planned_tasks(request)
     needed = list(dict.fromkeys(games.game_of(planned.task) for planned in tasks))
-    name = runs.valid_name(request.name or runs.new_name(request.target, request.model.name))
-    chosen = _scaffolds(request, needed)
+    name = runs.valid_name(request.name or runs.new_name(request.target, model.name))
+    chosen = _scaffolds(request, needed) if agents.remembers(request.agent) else {}
     config = RunConfig(
         name=name,
         target=request.target,
         created=runs.now(),
-        model=request.model,
+        model=model,
         scaffolds={
             game: PlayedScaffold(ref=s.ref, identity=s.identity, folder=f"scaffolds/{s.ref}")
             for game, s in chosen.items()
         },
         tasks=tasks,
-        versions=runs.versions(),
+        versions=runs.versions() | agents.versions(request.agent),
         sandbox=request.sandbox,
         specialist=request.specialist,
+        agent=request.agent,
     )
     planned = Plan(config, chosen)
     if any(s.hooks is not None for s in chosen.values()) and choose_mode(request.sandbox) == "unsafe":
@@ -123,6 +130,21 @@ def plan(request: Request) -> Plan:
             lineage.check_unchanged(version, found)
         runs.free_folder(name)
     return planned
+
+
+def model_of(request: Request) -> PlayedModel:
+    """The model that the request's agent plays with. Raises `UserError` when the two do not go together."""
+    kind = agents.kind(request.agent)
+    if not agents.remembers(request.agent):
+        if request.scaffold is not None:
+            raise UserError(f"--scaffold: agent {request.agent} plays without one")
+        if request.specialist is not None:
+            raise UserError(f"--specialist: agent {request.agent} has no memory that a specialist could care for")
+    if kind.model:
+        return PlayedModel(name=kind.model)
+    if request.model.name == registry.NONE:
+        raise UserError(f"agent {request.agent} asks a model; name one with --model")
+    return request.model
 
 
 def open_run(planned: Plan, resume: bool) -> Run:
@@ -201,8 +223,6 @@ async def run(
 
 def make_model(chosen: PlayedModel, processes: int) -> Model:
     """The model that a run names. Raises `automem.models.protocol.UnknownModel`."""
-    from automem.models import registry
-
     sampling = Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens or None)
     return registry.make_model(chosen.name, sampling, api_base=chosen.api_base or None, processes=processes)
 
@@ -301,4 +321,4 @@ def _entries(target: str) -> Iterable[suites.Entry]:
 def default_workers(model: str) -> int:
     """Episodes at once when nobody says: enough to keep a server, or this machine's cores, busy."""
     cores = os.cpu_count() or 1
-    return 2 * cores if model == "scripted" else 8
+    return 2 * cores if model in registry.NO_LANGUAGE_MODELS else 8

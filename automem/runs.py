@@ -111,6 +111,8 @@ class RunConfig(_Strict):
     """Limits of scaffold code."""
     specialist: PlayedSpecialist | None = None
     """Does the memory work; None leaves it to the model."""
+    agent: str = "memory"
+    """Who plays, one of `automem.agents.registry.names`."""
 
     def as_toml(self) -> str:
         """The text of ``run.toml``. TOML has no None: what is none is left out."""
@@ -118,12 +120,17 @@ class RunConfig(_Strict):
 
     @property
     def players(self) -> str:
-        """The model, and the specialist beside it where there is one, as people are told."""
-        return self.model.name if self.specialist is None else f"{self.model.name} with {self.specialist.model.name}"
+        """The model, the specialist beside it and the agent that is not the memory agent, as people are told."""
+        model = self.model.name if self.specialist is None else f"{self.model.name} with {self.specialist.model.name}"
+        if self.agent in ("memory", model):
+            return model
+        return self.agent if model == "none" else f"{self.agent} of {model}"
 
     def differences(self, other: RunConfig) -> list[str]:
         """In words, what makes the other plan another experiment than this one."""
         found = []
+        if self.agent != other.agent:
+            found.append(f"agent: {self.agent} then, {other.agent} now")
         # A server may have moved to another address since; what it serves is what counts.
         model, other_model = (c.model.model_copy(update={"api_base": ""}) for c in (self, other))
         if model != other_model:
@@ -168,12 +175,17 @@ class Run:
                 task=planned.task,
                 seed=planned.seeds[i],
                 steps=planned.steps,
-                scaffold=self.folder / self.config.scaffolds[games.game_of(planned.task)].folder,
+                scaffold=self._scaffold(planned.task),
+                agent=self.config.agent,
             )
             for i in range(most)
             for planned in self.config.tasks
             if i < len(planned.seeds)
         ]
+
+    def _scaffold(self, task: str) -> Path | None:
+        played = self.config.scaffolds.get(games.game_of(task))
+        return None if played is None else self.folder / played.folder
 
     def summary(self) -> dict[str, Any] | None:
         """``summary.json``, or None while there is none."""
