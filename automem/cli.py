@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 import games
+from automem.cli_bench import bench
 from automem.cli_loop1 import loop1, say
 from automem.cli_loop2 import loop2
 from automem.cli_options import (
@@ -41,7 +42,7 @@ from automem.cli_report import report
 from automem.cli_scaffold import scaffold_app
 from automem.cli_serve import serve
 from automem.cli_trace import trace_app
-from automem.completion import complete_run, complete_task
+from automem.completion import complete_run, complete_target, complete_task
 from automem.errors import UserError
 from games import suites
 
@@ -71,6 +72,10 @@ app.command(
     epilog="Example: [bold]automem loop2 crafter --model smollm2 --gameplay scripted --recipe crafter-cpu[/bold]",
     no_args_is_help=True,
 )(loop2)
+app.command(
+    epilog="Example: [bold]automem bench balrog --agents random,naive,memory --model smollm2 --steps 20[/bold]",
+    no_args_is_help=True,
+)(bench)
 app.command(epilog="Example: [bold]automem serve --model smollm2[/bold]")(serve)
 
 console = Console()
@@ -80,11 +85,6 @@ EXIT_USER = 2
 """Something a person can mend: a wrong name, a full disk, a server that is not there."""
 EXIT_INCOMPLETE = 1
 """The run is over, but some of its episodes failed."""
-
-
-def complete_target(incomplete: str) -> list[str]:
-    """Suites and tasks for shell completion."""
-    return [name for name in suites.names() if name.startswith(incomplete.lower())] + complete_task(incomplete)
 
 
 @app.command(
@@ -120,7 +120,7 @@ def play(
     request = Request(
         target=games.canonical(task),
         model=played_model(model, api_base, temperature, max_tokens),
-        scaffold=scaffold,
+        scaffolds=() if scaffold is None else (scaffold,),
         seeds=str(seed),
         steps=steps,
         name=run,
@@ -171,7 +171,7 @@ def evaluate_(
     request = Request(
         target=target,
         model=played_model(model, api_base, temperature, max_tokens),
-        scaffold=scaffold,
+        scaffolds=() if scaffold is None else (scaffold,),
         seeds=seeds,
         episodes=episodes,
         steps=steps,
@@ -206,10 +206,14 @@ def runs() -> None:
     """List the loops, the searches and the runs, the latest first."""
     from automem import runs as stored
     from automem import tables
+    from automem.bench import storage as benches
     from meta import storage
     from specialist.search import storage as search_storage
 
     loops, searches = storage.all_loops(), search_storage.all_searches()
+    if lines := [bench.line() for bench in benches.all_benches()]:
+        columns = ("bench", "created", "suite", "agents", "episodes", "result")
+        console.print(tables.loops(lines, "benches", *columns))
     if loops:
         columns = ("loop", "created", "game", "model", "reviewer", "attempts", "result")
         console.print(tables.loops((loop.line() for loop in loops), "loop 1", *columns))

@@ -22,3 +22,10 @@ def complete_scaffold(incomplete: str) -> list[str]:
     from automem import scaffold
 
     return [ref for ref in scaffold.available() if ref.startswith(incomplete)]
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """Suites and tasks."""
+    from games import suites
+
+    return [name for name in suites.names() if name.startswith(incomplete.lower())] + complete_task(incomplete)

@@ -32,6 +32,8 @@ from automem.sandbox.limits import SandboxConfig
 from automem.scaffold import Scaffold
 
 RUN = "run.toml"
+BENCH = "bench.toml"
+"""In a folder whose folders are the runs of a bench (`automem.bench`)."""
 SUMMARY = "summary.json"
 FORMAT: Literal[1] = 1
 """Version of the run folder's layout."""
@@ -249,8 +251,8 @@ def exists(name: str) -> bool:
 
 
 def free_folder(name: str) -> Path:
-    """Where a new run of this name goes. Raises `UserError` when something is there."""
-    folder = runs_folder() / valid_name(name)
+    """Where a new run of this name, a valid one, goes. Raises `UserError` when something is there."""
+    folder = runs_folder() / name
     if folder.exists():
         raise UserError(f"{folder} is there already; choose another --run name, or add --resume to go on with it")
     return folder
@@ -315,12 +317,17 @@ def all_runs() -> list[Run]:
 def read_all() -> tuple[list[Run], list[Path]]:
     """All readable runs, the latest first, and each ``run.toml`` that cannot be read, sorted."""
     found, unreadable = [], []
-    for path in runs_folder().glob(f"*/{RUN}"):
+    for path in (*runs_folder().glob(f"*/{RUN}"), *(p for b in runs_folder().glob(f"*/{BENCH}") for p in _within(b))):
         try:
             found.append(Run(path.parent, _config(path)))
         except UserError:
             unreadable.append(path)
     return sorted(found, key=lambda run: run.config.created, reverse=True), sorted(unreadable)
+
+
+def _within(bench: Path) -> Iterator[Path]:
+    """``run.toml`` of each run of a bench."""
+    return bench.parent.glob(f"*/{RUN}")
 
 
 def _config(path: Path) -> RunConfig:
