@@ -14,6 +14,7 @@ from rich.console import Console
 
 import games
 from automem.cli_bench import bench
+from automem.cli_compare import compare
 from automem.cli_loop1 import loop1, say
 from automem.cli_loop2 import loop2
 from automem.cli_options import (
@@ -42,7 +43,7 @@ from automem.cli_report import report
 from automem.cli_scaffold import scaffold_app
 from automem.cli_serve import serve
 from automem.cli_trace import trace_app
-from automem.completion import complete_run, complete_target, complete_task
+from automem.completion import complete_target, complete_task
 from automem.errors import UserError
 from games import suites
 
@@ -76,6 +77,7 @@ app.command(
     epilog="Example: [bold]automem bench balrog --agents random,naive,memory --model smollm2 --steps 20[/bold]",
     no_args_is_help=True,
 )(bench)
+app.command(epilog="Example: [bold]automem compare first second[/bold]", no_args_is_help=True)(compare)
 app.command(epilog="Example: [bold]automem serve --model smollm2[/bold]")(serve)
 
 console = Console()
@@ -212,8 +214,7 @@ def runs() -> None:
 
     loops, searches = storage.all_loops(), search_storage.all_searches()
     if lines := [bench.line() for bench in benches.all_benches()]:
-        columns = ("bench", "created", "suite", "agents", "episodes", "result")
-        console.print(tables.loops(lines, "benches", *columns))
+        console.print(tables.loops(lines, "benches", "bench", "created", "suite", "agents", "episodes", "result"))
     if loops:
         columns = ("loop", "created", "game", "model", "reviewer", "attempts", "result")
         console.print(tables.loops((loop.line() for loop in loops), "loop 1", *columns))
@@ -226,27 +227,6 @@ def runs() -> None:
         return
     if found:
         console.print(tables.runs(found))
-
-
-@app.command(epilog="Example: [bold]automem compare first second[/bold]", no_args_is_help=True)
-def compare(
-    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="A run.", autocompletion=complete_run)],
-    run_b: Annotated[
-        str, typer.Argument(metavar="RUN_B", help="The run to hold against it.", autocompletion=complete_run)
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-) -> None:
-    """Compare two runs, paired by task and seed."""
-    from automem import compare as comparing
-    from automem import compare_view, runs
-
-    found = comparing.compare(runs.load(run_a), runs.load(run_b))
-    if as_json:
-        import orjson
-
-        sys.stdout.write(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n")
-        return
-    compare_view.show(found, console)
 
 
 @app.command(epilog="Example: [bold]automem doctor[/bold]")

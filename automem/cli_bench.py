@@ -117,9 +117,7 @@ def bench(
         errors.print(f"{label}: {error}", markup=False, highlight=False, soft_wrap=True, style="red")
 
     try:
-        made, results = asyncio.run(
-            play.play(planned, lambda: Progress(console), failed, workers, beside, retries)
-        )
+        made, results = asyncio.run(play.play(planned, lambda: Progress(console), failed, workers, beside, retries))
     except KeyboardInterrupt:
         raise stopped(name, storage.exists(name)) from None
     _tell(made, results)

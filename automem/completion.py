@@ -29,3 +29,11 @@ def complete_target(incomplete: str) -> list[str]:
     from games import suites
 
     return [name for name in suites.names() if name.startswith(incomplete.lower())] + complete_task(incomplete)
+
+
+def complete_bench_or_run(incomplete: str) -> list[str]:
+    """Benches and runs."""
+    from automem.bench import storage
+
+    benches = [bench.config.name for bench in storage.all_benches()]
+    return [name for name in benches if name.startswith(incomplete)] + complete_run(incomplete)

@@ -38,6 +38,12 @@ def seconds(bench: Bench) -> dict[str, float]:
     return {} if found is None else dict(found["times"]["seconds"])
 
 
+def errors(bench: Bench) -> dict[str, str]:
+    """Label -> why an agent could not be played, as the last results say."""
+    found = bench.results() or {"agents": ()}
+    return {agent["label"]: agent["error"] for agent in found["agents"] if agent["error"]}
+
+
 def gather(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]) -> dict[str, Any]:
     """The results: all of it is the same for two equal benches, but for ``times``.
 

@@ -45,6 +45,5 @@ def _cell(row: Mapping[str, Any]) -> str:
     low, high = row["interval"]
     some = "" if row["complete"] else f"\n{row['episodes']} of {row['planned']}"
     return (
-        f"{percent(row['progression'])} ± {percent(row['standard_error'])}\n"
-        f"{percent(low, 1)}–{percent(high, 1)}{some}"
+        f"{percent(row['progression'])} ± {percent(row['standard_error'])}\n{percent(low, 1)}–{percent(high, 1)}{some}"
     )
