@@ -135,7 +135,7 @@ def test_each_environment_has_its_own_fields(played: Run) -> None:
 
 
 def test_crafters_achievements_are_the_simulators() -> None:
-    assert episode_log.ACHIEVEMENTS == tuple(crafter.constants.achievements)
+    assert tuple(crafter.constants.achievements) == episode_log.ACHIEVEMENTS
 
 
 def test_a_win_that_cost_the_penalty_is_none_for_balrog(copied: Run) -> None:

@@ -33,7 +33,6 @@ from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -181,8 +180,7 @@ def _status(depth: int, level: int) -> np.ndarray:
 
 
 def _step(step: int, reward: float) -> StepRecord:
-    known: dict[str, Any] = dict(
-        observation="", log=(), plan=(), raw_action="x", action="x", invalid=0, fallback=False, progression=0.0,
-        achievements={}, terminated=False, truncated=False,
+    return StepRecord(
+        step=step, observation="", log=(), plan=(), raw_action="x", action="x", invalid=0, fallback=False,
+        reward=reward, progression=0.0, achievements={}, terminated=False, truncated=False,
     )  # fmt: skip
-    return StepRecord(step=step, reward=reward, **known)

@@ -81,11 +81,12 @@ def test_names_are_balrogs() -> None:
 
 
 def _result(task: str, progression: float, **others: object) -> EpisodeResult:
-    known: dict = dict(
-        seed=1, steps_limit=9, steps=0, achievements={}, reached_at={}, episode_return=0.0, terminated=True,
-        truncated=False, facts={}, scaffold="", model="m", counts=Counts(), final_observation="",
+    plain = EpisodeResult(
+        task=task, seed=1, steps_limit=9, steps=0, progression=progression, achievements={}, reached_at={},
+        episode_return=0.0, terminated=True, truncated=False, facts={}, scaffold="", model="m", counts=Counts(),
+        final_observation="",
     )  # fmt: skip
-    return EpisodeResult(task=task, progression=progression, **{**known, **others})
+    return replace(plain, **others)  # type: ignore[arg-type]
 
 
 def _with_last_reward(result: EpisodeResult, reward: float) -> EpisodeResult:
