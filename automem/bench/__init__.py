@@ -1,1 +1,1 @@
-"""The benchmark: agents on a suite, with results that hold."""
+"""Benchmarks: suites played by several agents, with results that hold."""
