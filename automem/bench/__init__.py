@@ -1,0 +1,1 @@
+"""The benchmark: agents on a suite, with results that hold."""
