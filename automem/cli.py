@@ -40,6 +40,7 @@ from automem.cli_options import (
     stopped,
 )
 from automem.cli_report import report
+from automem.cli_rerun import rerun
 from automem.cli_scaffold import scaffold_app
 from automem.cli_serve import serve
 from automem.cli_trace import trace_app
@@ -65,6 +66,7 @@ app.add_typer(games_app, name="games")
 app.add_typer(scaffold_app, name="scaffold")
 app.add_typer(trace_app, name="trace")
 app.command(epilog="Example: [bold]automem report first second --out report.html[/bold]", no_args_is_help=True)(report)
+app.command(epilog="Example: [bold]automem rerun first[/bold]", no_args_is_help=True)(rerun)
 app.command(
     epilog="Example: [bold]automem loop1 crafter --model scripted --reviewer rules --steps 1000[/bold]",
     no_args_is_help=True,
