@@ -15,6 +15,7 @@ from rich.console import Console
 import games
 from automem.cli_bench import bench
 from automem.cli_compare import compare
+from automem.cli_export import export
 from automem.cli_loop1 import loop1, say
 from automem.cli_loop2 import loop2
 from automem.cli_options import (
@@ -66,6 +67,7 @@ app.add_typer(games_app, name="games")
 app.add_typer(scaffold_app, name="scaffold")
 app.add_typer(trace_app, name="trace")
 app.command(epilog="Example: [bold]automem report first second --out report.html[/bold]", no_args_is_help=True)(report)
+app.command(epilog="Example: [bold]automem export --format balrog first[/bold]", no_args_is_help=True)(export)
 app.command(epilog="Example: [bold]automem rerun first[/bold]", no_args_is_help=True)(rerun)
 app.command(
     epilog="Example: [bold]automem loop1 crafter --model scripted --reviewer rules --steps 1000[/bold]",
