@@ -77,13 +77,13 @@ def test_two_benches_of_the_same_are_the_same(here: Path) -> None:
 
 
 class Flaky(Fixed):
-    """Fails in one task until it has been asked so often there."""
+    """Fails in the game whose prompt holds a mark, until it has been asked so often there."""
 
-    def __init__(self, task: str, failures: int) -> None:
+    def __init__(self, mark: str, failures: int) -> None:
         self.failures = failures
 
         def rule(messages: Sequence[Message]) -> str:
-            if task in messages[0]["content"] and self.failures:
+            if mark in messages[0]["content"] and self.failures:
                 self.failures -= 1
                 raise ModelUnavailable("the server is gone")
             return first_action(messages)
@@ -92,7 +92,7 @@ class Flaky(Fixed):
 
 
 def flaky(monkeypatch: pytest.MonkeyPatch, failures: int) -> Flaky:
-    made = Flaky("Crafter", failures)
+    made = Flaky("- Move West: ", failures)
     monkeypatch.setattr(evaluate, "make_model", lambda chosen, processes: made)
     return made
 
