@@ -143,7 +143,7 @@ def seen(a: Sequence[Mapping[int, float]], b: Sequence[Mapping[int, float]] | No
         b: the same of the other agent; None: one that is like `a`, on other seeds.
     """
     if b is None:
-        return unpaired([list(task.values()) for task in a], [list(task.values()) for task in a])
+        return unpaired([list(task.values()) for task in a])
     shared = [sorted(x.keys() & y.keys()) for x, y in zip(a, b, strict=True)]
     if min(len(seeds) for seeds in shared) < 2:
         return unpaired([list(task.values()) for task in a], [list(task.values()) for task in b])
@@ -166,35 +166,38 @@ def paired(tasks: Sequence[Sequence[tuple[float, float]]]) -> Spread:
     return _graded(variances, len(tasks), True, min(count))
 
 
-def unpaired(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> Spread:
-    """The spread between agents that played seeds of their own.
+def unpaired(*agents: Sequence[Sequence[float]]) -> Spread:
+    """The spread between two agents that played seeds of their own.
 
     Args:
-        a, b: for each task, at least one progression.
+        agents: one or two; for each task, at least one progression. One alone stands for two that are like it, but
+            tells no more than it has played.
     """
-    count = [min(len(x), len(y)) for x, y in zip(a, b, strict=True)]
-    every = [value for agent in (a, b) for task in agent for value in task]
+    count = [min(len(task) for task in played) for played in zip(*agents, strict=True)]
+    every = [value for agent in agents for task in agent for value in task]
     if _won_or_lost(every):
         # The variance of a mean over unequal tasks is at most that of as many equal ones with the mean chance.
         wins, episodes = sum(every), len(every)
         low = float(betaincinv(wins, episodes - wins + 1, 1 - LIMIT)) if wins else 0.0
         high = float(betaincinv(wins + 1, episodes - wins, LIMIT)) if wins < episodes else 1.0
-        return Spread("won or lost", False, len(a), min(count), wins / episodes, min(max(0.5, low), high))
-    variances = [(_variance(task), len(task) - 1) for agent in (a, b) for task in agent]
-    return _graded(variances, len(a), False, min(count))
+        return Spread("won or lost", False, len(count), min(count), wins / episodes, min(max(0.5, low), high))
+    variances = [(_variance(task), len(task) - 1) for agent in agents for task in agent]
+    return _graded(variances, len(count), False, min(count), times=2 // len(agents))
 
 
-def _graded(variances: Sequence[tuple[float, int]], tasks: int, paired: bool, seeds: int) -> Spread:
-    """From variances and their degrees of freedom; their sum has those of Welch and Satterthwaite (1946)."""
+def _graded(variances: Sequence[tuple[float, int]], tasks: int, paired: bool, seeds: int, times: int = 1) -> Spread:
+    """From variances and their degrees of freedom; their sum has those of Welch and Satterthwaite (1946).
+
+    The limit is that of normal outcomes, by chi-square. `times` is how many agents each variance stands for.
+    """
     total = math.fsum(variance for variance, _ in variances)
     if seeds < 2 or total <= TIE**2:
         return Spread("graded", paired, tasks, seeds, None, None)
     squares = [(variance / total) ** 2 for variance, _ in variances]
     freedom = 1 / math.fsum(part / (free or 1) for part, (_, free) in zip(squares, variances, strict=True))
     upper = total * freedom / float(chdtri(freedom, LIMIT))
-    return Spread(
-        "graded", paired, tasks, seeds, math.sqrt(total) / tasks, math.sqrt(upper) / tasks, 1 / math.fsum(squares)
-    )
+    value, limit = (math.sqrt(times * variance) / tasks for variance in (total, upper))
+    return Spread("graded", paired, tasks, seeds, value, limit, times / math.fsum(squares))
 
 
 def _variance(values: Sequence[float]) -> float:

@@ -175,8 +175,14 @@ def test_pairs_where_there_are_any() -> None:
     apart = seen([a], [{3: 0.9, 7: 0.5, 8: 0.1}])
     assert not apart.paired and apart.from_seeds == 3
     assert apart.value is not None and shared.value is not None and apart.value > 5 * shared.value
-    alone = seen([a])
-    assert alone == unpaired([list(a.values())], [list(a.values())]) and not alone.paired
+
+
+def test_one_agent_stands_for_two_but_tells_no_more_than_it_played() -> None:
+    for values in ([0.1, 0.5, 0.9, 0.2], [0.0, 1.0, 0.0, 0.0]):
+        alone, two = seen([dict(enumerate(values))]), unpaired([values], [values])
+        assert not alone.paired and alone.from_seeds == 4
+        assert alone.value == pytest.approx(two.value) and alone.freedom == pytest.approx(two.freedom)
+        assert alone.upper is not None and two.upper is not None and alone.upper > 1.05 * two.upper
 
 
 def test_rows_of_tasks_and_games() -> None:
