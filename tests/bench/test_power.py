@@ -109,6 +109,12 @@ def test_no_difference_is_found_in_at_most_one_case_of_twenty() -> None:
     assert 0.02 < fisher(0.4, 0.0, 100) <= 0.05
 
 
+@pytest.mark.parametrize("seeds", [2, 3, 10, 1000, 100_000])
+def test_power_rises_with_the_difference(seeds: int) -> None:
+    powers = [student(1.0, size, seeds, seeds - 1) for size in np.geomspace(1e-4, 100, 80)]
+    assert np.all(np.diff(powers) > -1e-6) and powers[0] < 0.06 and powers[-1] > 0.99
+
+
 def test_the_smallest_difference_is_the_one_that_needs_the_seeds() -> None:
     for spread in (
         graded(0.12),
