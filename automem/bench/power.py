@@ -287,8 +287,8 @@ def student(deviation: float, size: float, seeds: int, freedom: float) -> float:
     if freedom < 1:
         return 0.0
     far, shift = float(stdtrit(freedom, 1 - _TAIL)), size / deviation * math.sqrt(seeds)
-    right, wrong = 1 - nctdtr(freedom, shift, far), nctdtr(freedom, shift, -far)
-    return float(right + np.nan_to_num(wrong))  # a chance too small to be worked out is NaN
+    below, wrong = np.nan_to_num(nctdtr(freedom, shift, [far, -far]))  # a chance too small to be worked out is NaN
+    return float(1 - below + wrong)
 
 
 def mcnemar(differ: float, size: float, pairs: int) -> float:
