@@ -68,8 +68,8 @@ def listed(name: str, episodes: int, values: Sequence[float], chances: Sequence[
     )
 
 
-def won(chance: float) -> Task:
-    return listed(f"won or lost, {100 * chance:g} %", 5, (0, 1), (1 - chance, chance))
+def won(chance: float, episodes: int = 5) -> Task:
+    return listed(f"won or lost, {100 * chance:g} %", episodes, (0, 1), (1 - chance, chance))
 
 
 def nethack(name: str, chances: dict[str, float]) -> Task:
@@ -148,7 +148,11 @@ SUITES = {
         [TASKS[6]],
         [TASKS[10]],
     ],
+    "won or lost, 3 % in all: 40, 10 and 5 episodes": [[won(0.03, episodes)] for episodes in (40, 10, 5)],
+    "won or lost, 15 % in all: 5, 5 and 5": [[won(0.152)]] * 3,
+    "won or lost, 6 % in all: 5 and 5": [[won(0.062)]] * 2,
 }
+"""The last three are the worst that a search over chances found for such numbers of episodes."""
 
 
 def around(middle: float, reach: float) -> Interval:
