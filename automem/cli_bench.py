@@ -86,7 +86,7 @@ def bench(
     from automem.progress import Progress
 
     if power is not None:
-        from automem.bench_power import show
+        from automem.bench.power_view import show
 
         show(suite, power, run, console)
         return

@@ -113,9 +113,7 @@ def _tasks(results: Results) -> str:
 
 def _behaviour(results: Results) -> str:
     agents = standing.ranked(results)
-    rows = [
-        [f"{name} {unit}".strip(), *values, meaning] for name, unit, meaning, values in standing.behaviour(agents)
-    ]
+    rows = [[f"{name} {unit}".strip(), *values, meaning] for name, unit, meaning, values in standing.behaviour(agents)]
     if not rows:
         return ""
     header = ["metric", *(plain(agent["label"]) for agent in agents), "what it counts"]
@@ -134,9 +132,13 @@ def _failed(results: Results) -> str:
 
 def _references(results: Results, references: References) -> str:
     """Published figures, each source with its own table and settings, in the order of the file: no ranking."""
-    parts = ["Published figures of others, not measured here, in no order of merit. " + plain(standing.COMPARABLE, 2_000)]
+    parts = [
+        "Published figures of others, not measured here, in no order of merit. " + plain(standing.COMPARABLE, 2_000)
+    ]
     if apart := standing.apart(results):
-        parts.append("**Not comparable as they stand with the figures above.** " + " ".join(plain(s, 2_000) for s in apart))
+        parts.append(
+            "**Not comparable as they stand with the figures above.** " + " ".join(plain(s, 2_000) for s in apart)
+        )
     for key, source in references.sources.items():
         parts += [f"### {plain(source.title)}", _source(source), _published(references, key)]
     return "\n\n".join(parts)

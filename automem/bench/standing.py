@@ -109,7 +109,7 @@ def incomplete(found: Mapping[str, Any]) -> str:
 def who(agent: Mapping[str, Any]) -> str:
     """Agent, model and specialist in words: ``memory, smollm2 with specialist NAME``."""
     model = "" if agent["model"] == "none" else f", {agent['model']}"
-    return f"{agent['agent']}{model}{f' with specialist ' + agent['specialist'] if agent['specialist'] else ''}"
+    return f"{agent['agent']}{model}{' with specialist ' + agent['specialist'] if agent['specialist'] else ''}"
 
 
 def tokens_per_step(agent: Mapping[str, Any]) -> float | None:
