@@ -93,7 +93,7 @@ def export(name: str, out: Path | None = None, force: bool = False) -> list[Subm
     """
     found = of_bench(name)
     chosen = [(label, runs.load(str(folder))) for label, folder in found] or [("", runs.load(name))]
-    out = Path(f"balrog-{Path(name).name}"[:100]) if out is None else out
+    out = Path(f"balrog-{Path(name).absolute().name}"[:100]) if out is None else out
     aside = _writable(out, force)
     written = []
     try:
@@ -131,7 +131,9 @@ def of_bench(name: str) -> list[tuple[str, Path]]:
     """Label and run folder of each agent of a bench, by name or folder; empty when it is no bench."""
     for folder in (runs.runs_folder() / name, Path(name)):
         if (folder / BENCH).is_file():
-            return [(path.parent.name, path.parent) for path in sorted(folder.glob(f"*/{runs.RUN}"))]
+            # A hidden folder is a run that is being made.
+            agents = [path.parent for path in folder.glob(f"*/{runs.RUN}") if not path.parent.name.startswith(".")]
+            return [(agent.name, agent) for agent in sorted(agents)]
     return []
 
 

@@ -73,6 +73,7 @@ def _program(run: Run) -> str:
     """A figure of a program must not be taken for a language model's."""
     return {
         "scripted": " This player is a program, not a language model.",
+        "fixed": " This player answers by a rule and is no language model; its tokens are characters.",
         "none": " No language model plays.",
     }.get(run.config.model.name, "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import shutil
@@ -18,6 +19,7 @@ import typer
 
 from automem import cli_export, runs
 from automem.balrog import episode_log, scoring
+from automem.balrog import export as exporting
 from automem.balrog.export import MARK, export
 from automem.episode import RESULT, STEPS, EpisodeResult, load_result, write_json
 from automem.errors import UserError
@@ -188,6 +190,34 @@ def test_nothing_is_overwritten_unasked_and_nothing_half_written(copied: Run, fo
     assert {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()} == before
     assert Path("mine/thesis.txt").read_text() == "mine"
     assert {path.name for path in folder.iterdir()} == {"runs", "mine", "out"}
+
+
+def test_on_a_full_disk_nothing_is_left_and_what_was_there_stays(
+    copied: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(str(copied.folder), Path("out"))
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+
+    def full(*_: object) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(exporting, "note", full)
+    for out, force in (("new", False), ("out", True)):
+        with pytest.raises(UserError, match=f"{out}: cannot create the export: No space left"):
+            export(str(copied.folder), Path(out), force)
+    assert {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()} == before
+    assert {path.name for path in folder.iterdir()} == {"runs", "out"}
+
+
+def test_generated_levels_are_told_wherever_they_count(copied: Run) -> None:
+    where = copied.folder / "episodes" / "MiniHack-Corridor-R3-v0" / "seed-43"
+    result = load_result(where)
+    assert result is not None
+    _store(where, replace(result, facts={"levels": "generated"}))
+    export(str(copied.folder), Path("out"))
+    log = json.loads(next(Path("out").rglob("*Corridor*_run_01.json")).read_text())
+    assert log["facts"] == {"levels": "generated"}
+    assert "- `MiniHack-Corridor-R3-v0: levels: generated`" in Path("out/README.md").read_text()
 
 
 def test_force_replaces_an_earlier_export(copied: Run, folder: Path) -> None:
