@@ -109,7 +109,7 @@ def incomplete(found: Mapping[str, Any]) -> str:
 def who(agent: Mapping[str, Any]) -> str:
     """Agent, model and specialist in words: ``memory, smollm2 with specialist NAME``."""
     model = "" if agent["model"] == "none" else f", {agent['model']}"
-    return f"{agent['agent']}{model}{f' with specialist ' + agent['specialist'] if agent['specialist'] else ''}"
+    return f"{agent['agent']}{model}{' with specialist ' + agent['specialist'] if agent['specialist'] else ''}"
 
 
 def tokens_per_step(agent: Mapping[str, Any]) -> float | None:
@@ -160,8 +160,8 @@ def cautions(results: Results) -> list[str]:
     own = [name for key, name in (("suite_steps", "step limits"), ("suite_seeds", "seeds")) if not settings[key]]
     if own:
         found.append(
-            f"Not the {' and '.join(own)} of suite {results['suite']}: these figures compare with one another, and with "
-            "no run of the suite as it is."
+            f"Not the {' and '.join(own)} of suite {results['suite']}: these figures compare with one another, "
+            "and with no run of the suite as it is."
         )
     generated = [task.task for task in played(results) if "levels: generated" in task.facts]
     if generated:
