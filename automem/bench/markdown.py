@@ -113,7 +113,10 @@ def _tasks(results: Results) -> str:
 
 def _behaviour(results: Results) -> str:
     agents = standing.ranked(results)
-    rows = [[f"{name} {unit}".strip(), *values, meaning] for name, unit, meaning, values in standing.behaviour(agents)]
+    rows = [
+        [plain(f"{name} {unit}".strip()), *values, meaning]
+        for name, unit, meaning, values in standing.behaviour(agents)
+    ]
     if not rows:
         return ""
     header = ["metric", *(plain(agent["label"]) for agent in agents), "what it counts"]
@@ -132,13 +135,10 @@ def _failed(results: Results) -> str:
 
 def _references(results: Results, references: References) -> str:
     """Published figures, each source with its own table and settings, in the order of the file: no ranking."""
-    parts = [
-        "Published figures of others, not measured here, in no order of merit. " + plain(standing.COMPARABLE, 2_000)
-    ]
+    said = "Published figures of others, not measured here, in no order of merit."
+    parts = [f"{said} {plain(standing.COMPARABLE, 2_000)}"]
     if apart := standing.apart(results):
-        parts.append(
-            "**Not comparable as they stand with the figures above.** " + " ".join(plain(s, 2_000) for s in apart)
-        )
+        parts.append(f"**Not comparable as they stand with the figures above.** {plain(' '.join(apart), 5_000)}")
     for key, source in references.sources.items():
         parts += [f"### {plain(source.title)}", _source(source), _published(references, key)]
     return "\n\n".join(parts)
@@ -161,7 +161,8 @@ def _published(references: References, key: str) -> str:
         figures = [_figure(reference.figure(game)) for game in GAMES]
         cells = [named, reference.agent, *figures, _figure(reference.overall), reference.date, "; ".join(notes) or "–"]
         rows.append([cells[0], *(plain(cell) for cell in cells[1:])])
-    header = ["model", "agent", *map(standing.game_name, GAMES), "overall, computed here", "date", "remarks"]
+    header = ["model", "agent", "Crafter", "MiniHack, BALROG's scoring", "NetHack", "overall, computed here"]
+    header += ["date", "remarks"]
     return _table(header, rows, right=[2, 3, 4, 5])
 
 

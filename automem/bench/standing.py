@@ -160,8 +160,8 @@ def cautions(results: Results) -> list[str]:
     own = [name for key, name in (("suite_steps", "step limits"), ("suite_seeds", "seeds")) if not settings[key]]
     if own:
         found.append(
-            f"Not the {' and '.join(own)} of suite {results['suite']}: these figures compare with one another, and with "
-            "no run of the suite as it is."
+            f"Not the {' and '.join(own)} of suite {results['suite']}: these figures compare with one another, "
+            "and with no run of the suite as it is."
         )
     generated = [task.task for task in played(results) if "levels: generated" in task.facts]
     if generated:

@@ -88,19 +88,19 @@ def progression(
             alt.X("value:Q", scale=scale, title=across),
             place,
             offset,
-            _run_colour(),
+            run_colour(),
             alt.Description("label:N"),
         )
     )
     spans = (
         alt.Chart(data([row for row in rows if row["low"] is not None]))
         .mark_rule(strokeWidth=2.5)
-        .encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"), place, offset, _run_colour(), alt.Description("label:N"))
+        .encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"), place, offset, run_colour(), alt.Description("label:N"))
     )
     marks = (
         alt.Chart(means)
         .mark_point(filled=True, size=75, opacity=1)
-        .encode(alt.X("mean:Q", scale=scale), place, offset, _run_colour(), _run_shape(), alt.Description("label:N"))
+        .encode(alt.X("mean:Q", scale=scale), place, offset, run_colour(), run_shape(), alt.Description("label:N"))
     )
     height = max(1, len({row["task"] for row in rows})) * (14 + 18 * len(runs))
     return drawn(ticks + spans + marks, title, height)
@@ -112,14 +112,14 @@ def differences(rows: Sequence[Row], title: str) -> str:
     spans = (
         alt.Chart(data([row for row in rows if row["low"] is not None]))
         .mark_rule(strokeWidth=2.5)
-        .encode(alt.X("low:Q"), alt.X2("high:Q"), place, _run_colour(), alt.Description("label:N"))
+        .encode(alt.X("low:Q"), alt.X2("high:Q"), place, run_colour(), alt.Description("label:N"))
     )
     marks = (
         alt.Chart(data(rows))
         .mark_point(filled=True, size=75, opacity=1)
         .encode(
             alt.X("mean:Q", title="difference in progression, percentage points"),
-            place, _run_colour(), _run_shape(), alt.Description("label:N"),
+            place, run_colour(), run_shape(), alt.Description("label:N"),
         )
     )  # fmt: skip
     zero = alt.Chart(data([{"at": 0}])).mark_rule(color=LINE, strokeDash=[4, 3]).encode(alt.X("at:Q"))
@@ -139,7 +139,7 @@ def curves(rows: Sequence[Row], title: str, value: str, steps: bool = False) -> 
         alt.Chart(data(rows))
         .mark_line(strokeWidth=1.6, opacity=_opacity(rows), interpolate="step-after" if steps else "linear")
         .encode(
-            alt.X("step:Q", title="step"), alt.Y("value:Q", title=value), _run_colour(), alt.Detail("line:N"),
+            alt.X("step:Q", title="step"), alt.Y("value:Q", title=value), run_colour(), alt.Detail("line:N"),
             alt.StrokeDash("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_DASHES)), legend=None),
             alt.Description("label:N"),
         )
@@ -174,7 +174,7 @@ def achievements(rows: Sequence[Row], order: Sequence[str], title: str) -> str:
                 axis=alt.Axis(labelLimit=180, grid=True, domain=False, ticks=False),
             ),
             alt.YOffset("run:O", scale=alt.Scale(domain=runs)),
-            _run_colour(), _run_shape(), alt.Description("label:N"),
+            run_colour(), run_shape(), alt.Description("label:N"),
         )
     )  # fmt: skip
     return drawn(marks, title, (12 + 6 * len(runs)) * max(1, len(order)))
@@ -190,11 +190,13 @@ def _opacity(rows: Sequence[Row]) -> float:
     return 0.8 if len({row["line"] for row in rows}) <= 6 else 0.5
 
 
-def _run_colour() -> alt.Color:
+def run_colour() -> alt.Color:
+    """Colours of runs by their number, ``run``, below `RUNS`."""
     return alt.Color("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(RUN)), legend=None)
 
 
-def _run_shape() -> alt.Shape:
+def run_shape() -> alt.Shape:
+    """Marks of runs by their number, ``run``, below `RUNS`: those of `shape`."""
     return alt.Shape("run:O", scale=alt.Scale(domain=list(range(RUNS)), range=list(_SHAPES)), legend=None)
 
 

@@ -42,8 +42,7 @@ def agent(label: str, level: float, **changed: Any) -> dict[str, Any]:
         }  # fmt: skip
     per_game: dict[str, Any] = {}
     for game in ("crafter", "minihack", "nethack"):
-        found = [r for task, r in per_task.items() if game_of(task) == game]
-        per_game[game] = pooled(found)
+        per_game[game] = of_game(per_task, game)
     behaviour = {
         "stuck_share": 0.25, "empty_search_share": None, "prompt_tokens_per_step": 1500.0,
         "completion_tokens_per_step": 34.0, "seconds_per_step": 1.5,
@@ -60,6 +59,13 @@ def agent(label: str, level: float, **changed: Any) -> dict[str, Any]:
     } | changed  # fmt: skip
 
 
+def of_game(per_task: dict[str, Any], game: str) -> dict[str, Any]:
+    """A game's row, over all episodes of its tasks."""
+    found = [r for task, r in per_task.items() if game_of(task) == game]
+    values = [value for r in found for value in r["by_seed"].values()]
+    return row(values, sum(r["planned"] for r in found), sum(r["balrog"] or 0.0 for r in found) / len(found))
+
+
 def pooled(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """A row over rows."""
     whole = row([r["progression"] for r in rows if r["progression"] is not None], len(rows))
@@ -71,12 +77,12 @@ def pooled(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 def broken(found: dict[str, Any], task: str, missing: int) -> dict[str, Any]:
     """The agent, with so many of a task's first episodes failed."""
-    steps_seeds = TASKS[task][1]
-    gone = list(steps_seeds)[:missing]
+    planned = TASKS[task][1]
+    gone = list(planned)[:missing]
     left = {seed: value for seed, value in found["per_task"][task]["by_seed"].items() if int(seed) not in gone}
-    found["per_task"][task] |= row(list(left.values()), len(steps_seeds)) | {"by_seed": left}
+    found["per_task"][task] |= row(list(left.values()), len(planned)) | {"by_seed": left}
     game = game_of(task)
-    found["per_game"][game] = pooled([r for name, r in found["per_task"].items() if game_of(name) == game])
+    found["per_game"][game] = of_game(found["per_task"], game)
     found["overall"] = pooled(list(found["per_game"].values()))
     found["failed"] = [{"task": task, "seed": seed, "error": "made up: the server was gone"} for seed in gone]
     found["complete"] = False
@@ -87,7 +93,7 @@ def results(agents: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
     """A whole bench: a program, a random agent, an LLM, and one with failed episodes; Boxoban on generated levels."""
     if agents is None:
         nobody: dict[str, Any] = {"language_model": False, "scaffolds": {}}
-        quiet = {name: None for name in ("prompt_tokens_per_step", "completion_tokens_per_step")}
+        quiet = dict.fromkeys(("prompt_tokens_per_step", "completion_tokens_per_step"))
         agents = [
             agent("random", 0.02, agent="random", model="none", behaviour={"stuck_share": 0.5, **quiet}, **nobody),
             agent("scripted", 0.3, model="scripted", **nobody),
