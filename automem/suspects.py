@@ -98,7 +98,10 @@ def _game(then: Run, now: Run, task: str) -> str:
     if levels[0] != levels[1]:
         return f"{_facts(levels[0])} then, {_facts(levels[1])} now."
     return _by_versions(
-        then, now, [*games.versions(), *OURS], "the game is not deterministic here, or its code was changed"
+        then,
+        now,
+        [*games.versions(), *OURS],
+        "the game is not deterministic here, or its code or a stored trace was changed",
     )
 
 
@@ -119,7 +122,7 @@ def _prompt(difference: Difference, then: Run, now: Run, task: str) -> Iterator[
         yield _by_versions(then, now, OURS, _CHANGED)
 
 
-_CHANGED = "AutoMem's code was changed under the same version"
+_CHANGED = "AutoMem's code was changed under the same version, or a stored trace was"
 
 
 def _reply(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
