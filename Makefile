@@ -1,7 +1,7 @@
 # `make` or `make help` lists what there is. `make demo` and `make test` set everything up themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format play eval loop1 loop2 serve runs report log diff check doctor bench clean
+.PHONY: help setup demo test lint format play eval loop1 loop2 serve runs report log diff check doctor bench speed clean
 
 # The first Python that is new enough: `command -v` alone would also find shims that start nothing.
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13; do \
@@ -20,7 +20,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  TASK=$(TASK) SUITE=$(SUITE) MODEL=$(MODEL) can be given, and ARGS for further options,"
-	@echo "  RUN for report, GAME for log and the loops, REVIEWER (rules, llm, command) and META for loop1,"
+	@echo "  AGENTS for bench, RUN for report, GAME for log and the loops, REVIEWER (rules, llm, command) and META for loop1,"
 	@echo "  GAMEPLAY and RECIPE for loop2,"
 	@echo "  versions A and B for diff, REF for check,"
 	@echo "  e.g. make play TASK=nethack MODEL=smollm2 ARGS='--watch --steps 20'"
@@ -87,7 +87,12 @@ check: ## all that is wrong with a scaffold, REF=crafter/v1
 doctor: setup ## what can run here, what is missing and how to get it
 	@$(BIN)/automem doctor
 
-bench: setup ## the speed measurements, one after another
+# Naming no MODEL plays agents that need no language model; `fixed` stands in for one.
+bench: setup ## play AGENTS on a SUITE and put what they reach beside published figures
+	@$(BIN)/automem bench $(SUITE) --agents $(or $(AGENTS),random,naive,memory,scripted) \
+		--model $(if $(filter scripted,$(MODEL)),fixed,$(MODEL)) $(if $(RUN),--run $(RUN)) $(ARGS)
+
+speed: setup ## the speed measurements, one after another
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 clean: ## what tests and tools left behind; keeps .venv and runs

@@ -15,13 +15,13 @@ many episodes run or where the game lives: it gets an observation and returns a 
 
 from __future__ import annotations
 
-import difflib
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from automem import blocks, ops
+from automem.actions import Actions
 from automem.conversation import Conversation
 from automem.hooks import Step
 from automem.hooks.session import Hooks, NoHooks
@@ -134,7 +134,7 @@ class Agent:
             "specialist": specialist is not None,
         }
         self.system = scaffold.prompts.render("system.j2", self._fixed)
-        self._loose = _loose_names(rules.actions)
+        self._actions = Actions(rules.actions)
 
     async def decide(self, observation: str, past: StepRecord | None = None) -> Decision:
         """LOG and PLAN for one observation. The action counts as played once this returns.
@@ -194,7 +194,7 @@ class Agent:
             if parsed.action is not None:
                 raw = parsed.action
                 action, problem = await self._checked(observation, raw, doubted, talk.is_last)
-                invalid += action is None and self._action(raw) is None
+                invalid += action is None and self._actions.meant(raw) is None
                 problems += [] if problem is None else [problem]
             await self._carry_out(talk, reply, parsed, tuple(problems))
         self._warnings += talk.warnings
@@ -222,16 +222,16 @@ class Agent:
         A hook may change it or ask once to think again; an action that the model then insists on, or
         for which there is no further reply, is played: the model decides.
         """
-        action = self._action(written)
+        action = self._actions.meant(written)
         named = action or written
-        refusal = None if action is not None else self._unknown(written)
+        refusal = None if action is not None else self._actions.unknown(written)
         if named in doubted:
             return action, refusal
-        said = await self.hooks.check_action(self._view(observation), named, self._action, last)
+        said = await self.hooks.check_action(self._view(observation), named, self._actions.meant, last)
         if said is None:
             return action, refusal
         if said.kind == "repaired":
-            return self._action(said.text), None
+            return self._actions.meant(said.text), None
         doubted[named] = (action, written)
         told = f"ACTION {one_line(named, 40)} was not played yet" if refusal is None else refusal
         return None, f"{told}: {said.text or 'think again'}"
@@ -334,29 +334,3 @@ class Agent:
             "pinned": blocks.pinned(self.memory.pinned()),
             "hooks": self._texts,
         }
-
-    def _action(self, written: str) -> str | None:
-        """The game's action that was meant: the exact name, else one that differs in case or quotes only."""
-        if written in self.rules.actions:
-            return written
-        return self._loose.get(_loosely(written))
-
-    def _unknown(self, written: str) -> str:
-        near = difflib.get_close_matches(written[:40], self.rules.actions, n=3) or list(self.rules.actions)[:3]
-        return f"ACTION {written[:40]!r} is not an action of this game; near it are {', '.join(near)}"
-
-
-def _loosely(name: str) -> str:
-    return name.strip().strip("\"'`.").casefold()
-
-
-def _loose_names(actions: Mapping[str, str]) -> dict[str, str]:
-    """Loosely written name -> action, for names that stay unambiguous."""
-    loose: dict[str, str] = {}
-    twice = set()
-    for name in actions:
-        key = _loosely(name)
-        if key in loose:
-            twice.add(key)
-        loose[key] = name
-    return {key: name for key, name in loose.items() if key and key not in twice}

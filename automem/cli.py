@@ -13,9 +13,13 @@ import typer
 from rich.console import Console
 
 import games
+from automem.cli_bench import bench
+from automem.cli_compare import compare
+from automem.cli_export import export
 from automem.cli_loop1 import loop1, say
 from automem.cli_loop2 import loop2
 from automem.cli_options import (
+    AgentName,
     ApiBase,
     ConsultTurns,
     MaxTokens,
@@ -41,7 +45,7 @@ from automem.cli_rerun import rerun
 from automem.cli_scaffold import scaffold_app
 from automem.cli_serve import serve
 from automem.cli_trace import trace_app
-from automem.completion import complete_run, complete_task
+from automem.completion import complete_target, complete_task
 from automem.errors import UserError
 from games import suites
 
@@ -63,6 +67,7 @@ app.add_typer(games_app, name="games")
 app.add_typer(scaffold_app, name="scaffold")
 app.add_typer(trace_app, name="trace")
 app.command(epilog="Example: [bold]automem report first second --out report.html[/bold]", no_args_is_help=True)(report)
+app.command(epilog="Example: [bold]automem export --format balrog first[/bold]", no_args_is_help=True)(export)
 app.command(epilog="Example: [bold]automem rerun first[/bold]", no_args_is_help=True)(rerun)
 app.command(
     epilog="Example: [bold]automem loop1 crafter --model scripted --reviewer rules --steps 1000[/bold]",
@@ -72,6 +77,11 @@ app.command(
     epilog="Example: [bold]automem loop2 crafter --model smollm2 --gameplay scripted --recipe crafter-cpu[/bold]",
     no_args_is_help=True,
 )(loop2)
+app.command(
+    epilog="Example: [bold]automem bench balrog --agents random,naive,memory --model smollm2 --steps 20[/bold]",
+    no_args_is_help=True,
+)(bench)
+app.command(epilog="Example: [bold]automem compare first second[/bold]", no_args_is_help=True)(compare)
 app.command(epilog="Example: [bold]automem serve --model smollm2[/bold]")(serve)
 
 console = Console()
@@ -81,11 +91,6 @@ EXIT_USER = 2
 """Something a person can mend: a wrong name, a full disk, a server that is not there."""
 EXIT_INCOMPLETE = 1
 """The run is over, but some of its episodes failed."""
-
-
-def complete_target(incomplete: str) -> list[str]:
-    """Suites and tasks for shell completion."""
-    return [name for name in suites.names() if name.startswith(incomplete.lower())] + complete_task(incomplete)
 
 
 @app.command(
@@ -110,6 +115,7 @@ def play(
     specialist_api_base: SpecialistApiBase = "",
     merged: Merged = False,
     consult_turns: ConsultTurns = 0,
+    agent: AgentName = "memory",
 ) -> None:
     """Play one episode and keep it as a run."""
     from automem.evaluate import Request
@@ -120,13 +126,14 @@ def play(
     request = Request(
         target=games.canonical(task),
         model=played_model(model, api_base, temperature, max_tokens),
-        scaffold=scaffold,
+        scaffolds=() if scaffold is None else (scaffold,),
         seeds=str(seed),
         steps=steps,
         name=run,
         resume=resume,
         sandbox=sandbox_limits(unsafe_hooks),
         specialist=None if chosen is None else chosen.played,
+        agent=agent,
     )
     view = Watch(console, delay) if watch and console.is_terminal else StepLines(console)
     _evaluate(request, view, 1, chosen)
@@ -160,6 +167,7 @@ def evaluate_(
     specialist_api_base: SpecialistApiBase = "",
     merged: Merged = False,
     consult_turns: ConsultTurns = 0,
+    agent: AgentName = "memory",
 ) -> None:
     """Play a suite or a task over many seeds and summarise it."""
     from automem.evaluate import Request
@@ -169,7 +177,7 @@ def evaluate_(
     request = Request(
         target=target,
         model=played_model(model, api_base, temperature, max_tokens),
-        scaffold=scaffold,
+        scaffolds=() if scaffold is None else (scaffold,),
         seeds=seeds,
         episodes=episodes,
         steps=steps,
@@ -177,6 +185,7 @@ def evaluate_(
         resume=resume,
         sandbox=sandbox_limits(unsafe_hooks),
         specialist=None if chosen is None else chosen.played,
+        agent=agent,
     )
     _evaluate(request, Progress(console), workers, chosen)
 
@@ -203,10 +212,13 @@ def runs() -> None:
     """List the loops, the searches and the runs, the latest first."""
     from automem import runs as stored
     from automem import tables
+    from automem.bench import storage as benches
     from meta import storage
     from specialist.search import storage as search_storage
 
     loops, searches = storage.all_loops(), search_storage.all_searches()
+    if lines := [bench.line() for bench in benches.all_benches()]:
+        console.print(tables.loops(lines, "benches", "bench", "created", "suite", "agents", "episodes", "result"))
     if loops:
         columns = ("loop", "created", "game", "model", "reviewer", "attempts", "result")
         console.print(tables.loops((loop.line() for loop in loops), "loop 1", *columns))
@@ -219,27 +231,6 @@ def runs() -> None:
         return
     if found:
         console.print(tables.runs(found))
-
-
-@app.command(epilog="Example: [bold]automem compare first second[/bold]", no_args_is_help=True)
-def compare(
-    run_a: Annotated[str, typer.Argument(metavar="RUN_A", help="A run.", autocompletion=complete_run)],
-    run_b: Annotated[
-        str, typer.Argument(metavar="RUN_B", help="The run to hold against it.", autocompletion=complete_run)
-    ],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-) -> None:
-    """Compare two runs, paired by task and seed."""
-    from automem import compare as comparing
-    from automem import compare_view, runs
-
-    found = comparing.compare(runs.load(run_a), runs.load(run_b))
-    if as_json:
-        import orjson
-
-        sys.stdout.write(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n")
-        return
-    compare_view.show(found, console)
 
 
 @app.command(epilog="Example: [bold]automem doctor[/bold]")
@@ -301,14 +292,14 @@ def _evaluate(request: Request, view: Watcher, workers: int, chosen: Chosen | No
     from automem import tables
 
     planned = evaluation.plan(request)
-    name = request.model.name
-    workers = workers or evaluation.default_workers(name)
-    model = evaluation.make_model(request.model, processes=min(workers, os.cpu_count() or 1))
+    asked = planned.config.model
+    workers = workers or evaluation.default_workers(asked.name)
+    model = evaluation.make_model(asked, processes=min(workers, os.cpu_count() or 1))
     beside = None
     if chosen is not None:
         from specialist import play
 
-        model, beside = play.make(chosen, request.model, model)
+        model, beside = play.make(chosen, asked, model)
     try:
         run, summary = asyncio.run(evaluation.run(planned, request.resume, model, view, workers, beside))
     except KeyboardInterrupt:

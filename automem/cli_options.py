@@ -39,6 +39,12 @@ ApiBase = Annotated[
 ]
 Temperature = Annotated[float, typer.Option("--temperature", min=0.0, max=2.0, help="0 is greedy.")]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=0, help="Tokens of one reply; 0: the model's own default.")]
+AgentName = Annotated[
+    str,
+    typer.Option(
+        "--agent", help="Who plays: memory, naive, cot, random, scripted, or one of a package.", show_default=True
+    ),
+]
 Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode at most, instead of the suite's.")]
 RunName = Annotated[str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)]
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from automem.completion import complete_run
+from automem.completion import complete_bench_or_run
+
+if TYPE_CHECKING:
+    from automem.runs import Run
 
 errors = Console(stderr=True)
 console = Console()
@@ -21,7 +24,9 @@ def report(
     names: Annotated[
         list[str],
         typer.Argument(
-            metavar="RUN", help="Runs, by name or folder; or one loop or search.", autocompletion=complete_run
+            metavar="RUN",
+            help="Runs or benches, by name or folder; or one loop or search.",
+            autocompletion=complete_bench_or_run,
         ),
     ],
     out: Annotated[
@@ -40,9 +45,9 @@ def report(
 ) -> None:
     """Write a report of runs: one HTML file with figures, charts and a replay of every episode.
 
-    Of a loop or a search it is the page about that: what was tried, what came of it, and why.
+    Of a loop or a search it is the page about that: what was tried, what came of it, and why. Of a bench it is about
+    the runs of its agents; the bench's own tables and scoreboard are written anew.
     """
-    from automem import runs
     from automem.errors import UserError
     from automem.report.gather import gather
     from automem.report.page import page
@@ -55,10 +60,11 @@ def report(
             size = about(target, force)
         tell(target, size)
         return
-    if len(chosen) > MOST_RUNS:
-        raise UserError(f"{len(chosen)} runs are too many for a report; name at most {MOST_RUNS}")
-    found = [runs.load(name) for name in chosen]
-    target = out or Path(f"report-{'-'.join(run.config.name for run in found)}"[:100] + ".html")
+    found = _runs(chosen)
+    named = "-".join(Path(name).name for name in chosen)
+    target = out or Path(f"report-{named}"[:100] + ".html")
+    if len(found) > MOST_RUNS:
+        raise UserError(f"{len(found)} runs are too many for a report; name at most {MOST_RUNS}")
     writable(target, force)
     with errors.status("reading") as status:
         gathered = gather(
@@ -75,6 +81,24 @@ def report(
     if unfinished:
         errors.print(f"{unfinished} episodes are not finished or cannot be read; the report names them", markup=False)
     tell(target, size)
+
+
+def _runs(names: list[str]) -> list[Run]:
+    """The runs of these names; of a bench, those of its agents, its pages written anew."""
+    from automem import runs
+    from automem.bench import pages, results, storage
+
+    found = []
+    for name in names:
+        if not storage.is_bench(name):
+            found.append(runs.load(name))
+            continue
+        bench = storage.load(name)
+        pages.write(bench, results.write(bench, results.seconds(bench), results.errors(bench)))
+        scoreboard = bench.folder / storage.SCOREBOARD
+        tell(scoreboard, scoreboard.stat().st_size)
+        found += bench.runs()
+    return found
 
 
 def page_about(name: str) -> Callable[[Path, bool], int] | None:

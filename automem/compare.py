@@ -200,6 +200,8 @@ def _warnings(a: Run, b: Run, by_task: Mapping[str, Sequence[Pair]], unpaired: s
     found = []
     if unpaired:
         found.append(f"{len(unpaired)} episodes were finished by one of the runs only and are left out")
+    if a.config.agent != b.config.agent:
+        found.append(f"other agents: {a.config.agent} and {b.config.agent}")
     mine, theirs = (run.config.model.model_copy(update={"api_base": ""}) for run in (a, b))
     if mine != theirs:
         found.append(f"other models: {_short(mine)} and {_short(theirs)}")

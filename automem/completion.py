@@ -22,3 +22,18 @@ def complete_scaffold(incomplete: str) -> list[str]:
     from automem import scaffold
 
     return [ref for ref in scaffold.available() if ref.startswith(incomplete)]
+
+
+def complete_target(incomplete: str) -> list[str]:
+    """Suites and tasks."""
+    from games import suites
+
+    return [name for name in suites.names() if name.startswith(incomplete.lower())] + complete_task(incomplete)
+
+
+def complete_bench_or_run(incomplete: str) -> list[str]:
+    """Benches and runs."""
+    from automem.bench import storage
+
+    benches = [bench.config.name for bench in storage.all_benches()]
+    return [name for name in benches if name.startswith(incomplete)] + complete_run(incomplete)

@@ -14,10 +14,11 @@ from typing import Any, Protocol
 import orjson
 
 from automem import trace
-from automem.agent import Agent, Decision, Listener, Specialist
+from automem.agent import Decision, Listener, Specialist
+from automem.agents import registry as agents
+from automem.agents.protocol import Player
 from automem.errors import UserError
 from automem.game_pool import GamePool, RemoteGame
-from automem.hooks.session import Hooks, HookSession, NoHooks
 from automem.memory import Memory
 from automem.metrics import Counts, counts_from
 from automem.models.protocol import Model
@@ -41,14 +42,16 @@ class EpisodeJob:
         task: canonical name.
         seed: the game's seed.
         steps: step limit.
-        scaffold: folder of the scaffold, a copy that belongs to the run.
+        scaffold: folder of the scaffold, a copy that belongs to the run; None for agents that play without one.
+        agent: who plays, one of `automem.agents.registry.names`.
     """
 
     folder: Path
     task: str
     seed: int
     steps: int
-    scaffold: Path
+    scaffold: Path | None
+    agent: str = agents.MEMORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,14 @@ class EpisodeResult:
         episode_return: sum of the simulator's rewards.
         terminated, truncated: how it ended: the game's own end, or a limit.
         facts: labels that results must carry (``levels``: official or generated).
-        scaffold: SHA-256 identity of the scaffold that was loaded and played.
+        scaffold: SHA-256 identity of the scaffold that was loaded and played; empty for agents without one.
         model: the task model.
         counts: behaviour.
         specialist: the memory specialist that did the memory work, if one did.
         final_observation: the text after the last action.
+        final_long_term: how many characters of it are its long-term part; None in older results.
+        last_reward: of the last action; None in older results, and where none was played.
+        agent: who played.
     """
 
     task: str
@@ -87,6 +93,9 @@ class EpisodeResult:
     counts: Counts
     final_observation: str
     specialist: str = ""
+    final_long_term: int | None = None
+    last_reward: float | None = None
+    agent: str = agents.MEMORY
 
 
 class EpisodeError(UserError):
@@ -115,7 +124,7 @@ def load_result(folder: Path) -> EpisodeResult | None:
 
 async def play(
     job: EpisodeJob,
-    scaffold: Scaffold,
+    scaffold: Scaffold | None,
     model: Model,
     pool: GamePool,
     listener: EpisodeListener | None = None,
@@ -140,54 +149,50 @@ async def play(
         observation, progress = await game.open()
         state = _Now(observation, progress)
         tally = Tally()
-        files = [file.spec() for file in scaffold.schema.files]
-        memory = Memory(None, files, scaffold.schema.limits.for_memory(), initial=scaffold.initial)
-        hooks = _hooks(job, scaffold, sandbox)
-        agent = Agent(model, scaffold, memory, game, listener, hooks, specialist)
+        player = agents.seated(job.agent, game, job.seed, model, scaffold, sandbox, listener, specialist)
         writer = None
         try:
             for record in records:
-                await _replay(job, agent, game, state, record)
+                await _replay(job, player, game, state, record)
                 tally.add(record, state.observation.text)
             # Only now, when all that is stored has proved right, is the folder on disk made anew.
-            memory.lay_down(job.folder / MEMORY, replace=True)
-            writer = trace.TraceWriter(job.folder / STEPS, memory, scaffold.identity, tally)
-            while not state.over and agent.step < job.steps:
-                record = await _step(agent, game, state)
+            player.memory.lay_down(job.folder / MEMORY, replace=True)
+            writer = trace.TraceWriter(job.folder / STEPS, player.memory, _identity(scaffold), tally)
+            while not state.over and player.step < job.steps:
+                record = await _step(player, game, state)
                 writer.append(record)
                 tally.add(record, state.observation.text)
                 if listener is not None:
-                    await listener.stepped(job, game, memory, record)
+                    await listener.stepped(job, game, player.memory, record)
         finally:
             if writer is not None:
                 writer.close()
-            memory.close()
-            await hooks.close()
+            await player.close()
     result = _result(job, scaffold, model, specialist, state, tally)
     write_json(job.folder / RESULT, {**asdict(result), "counts": result.counts.as_dict()})
     return result
 
 
-def _hooks(job: EpisodeJob, scaffold: Scaffold, sandbox: Sandbox | None) -> Hooks:
-    if scaffold.hooks is None:
-        return NoHooks()
-    if sandbox is None:
-        raise EpisodeError(f"{scaffold.folder}: has a hooks.py, and there is no sandbox to run it in")
-    schema = scaffold.schema
-    return HookSession(sandbox, scaffold.hooks, schema.hooks, schema.ops.own, scaffold.game, job.task)
+def _identity(scaffold: Scaffold | None) -> str:
+    return "" if scaffold is None else scaffold.identity
 
 
-async def _step(agent: Agent, game: RemoteGame, state: _Now) -> StepRecord:
+async def _step(player: Player, game: RemoteGame, state: _Now) -> StepRecord:
     """Decide, play, and say what happened."""
-    step, seen = agent.step, state.observation.text
-    decision = await agent.decide(seen)
+    step, seen = player.step, state.observation
+    decision = await player.decide(seen)
     transition = await game.step(decision.action)
     state.move(transition)
-    return _record(step, seen, decision, transition, agent.system if step == 0 else None)
+    return _record(step, seen, decision, transition, player.system if step == 0 else None)
 
 
 def _result(
-    job: EpisodeJob, scaffold: Scaffold, model: Model, specialist: Specialist | None, state: _Now, tally: Tally
+    job: EpisodeJob,
+    scaffold: Scaffold | None,
+    model: Model,
+    specialist: Specialist | None,
+    state: _Now,
+    tally: Tally,
 ) -> EpisodeResult:
     return EpisodeResult(
         task=job.task,
@@ -201,26 +206,29 @@ def _result(
         terminated=state.terminated,
         truncated=not state.terminated,
         facts=dict(state.progress.facts),
-        scaffold=scaffold.identity,
+        scaffold=_identity(scaffold),
         model=model.name,
         counts=tally.behaviour.counts,
         final_observation=state.observation.text,
         specialist="" if specialist is None else specialist.model.name,
+        final_long_term=state.observation.long_term_length,
+        last_reward=state.reward,
+        agent=job.agent,
     )
 
 
 def _check_belongs(
-    job: EpisodeJob, scaffold: Scaffold, model: Model, specialist: Specialist | None, result: EpisodeResult
+    job: EpisodeJob, scaffold: Scaffold | None, model: Model, specialist: Specialist | None, result: EpisodeResult
 ) -> None:
     """A result that was copied here from another run must not be counted as this episode's."""
     other = "" if specialist is None else specialist.model.name
     found = (result.task, result.seed, result.steps_limit, result.scaffold, result.model, result.specialist)
-    expected = (job.task, job.seed, job.steps, scaffold.identity, model.name, other)
-    if found != expected:
+    expected = (job.task, job.seed, job.steps, _identity(scaffold), model.name, other)
+    if (*found, result.agent) != (*expected, job.agent):
         raise EpisodeError(
             f"{job.folder / RESULT}: is the result of another episode ({found[0]}, seed {found[1]}, at most {found[2]} "
-            f"steps, scaffold {found[3][:12]}, model {' with '.join(filter(None, found[4:]))}); remove it and resume "
-            "the run"
+            f"steps, agent {result.agent}, scaffold {found[3][:12] or 'none'}, "
+            f"model {' with '.join(filter(None, found[4:]))}); remove it and resume the run"
         )
 
 
@@ -232,6 +240,7 @@ class _Now:
     progress: Progress
     terminated: bool = False
     truncated: bool = False
+    reward: float | None = None
 
     @property
     def over(self) -> bool:
@@ -241,6 +250,7 @@ class _Now:
         self.observation = transition.observation
         self.progress = transition.progress
         self.terminated, self.truncated = transition.terminated, transition.truncated
+        self.reward = float(transition.reward)
 
 
 def _recorded(path: Path) -> list[StepRecord]:
@@ -259,15 +269,15 @@ def _recorded(path: Path) -> list[StepRecord]:
     return records
 
 
-async def _replay(job: EpisodeJob, agent: Agent, game: RemoteGame, state: _Now, record: StepRecord) -> None:
+async def _replay(job: EpisodeJob, player: Player, game: RemoteGame, state: _Now, record: StepRecord) -> None:
     """Let a recorded step happen again. Raises `EpisodeError` if game or memory go elsewhere than then."""
     where = f"{job.folder / STEPS}: step {record.step}"
-    if record.step != agent.step or record.observation != state.observation.text:
+    if record.step != player.step or record.observation != state.observation.text:
         raise EpisodeError(
             f"{where} does not match the game that is installed here. The run was made with other versions of the "
             "games; start a new run"
         )
-    again = await agent.decide(state.observation.text, record)
+    again = await player.decide(state.observation, record)
     for then, now in zip_longest(_operations(record), _operations(again)):
         if then is None or now is None or then.result != now.result:
             raise EpisodeError(
@@ -286,10 +296,10 @@ def _operations(step: StepRecord | Decision) -> list[Executed]:
     return [*(op for turn in (*step.log, *step.plan) for op in turn.ops), *step.maintained]
 
 
-def _record(step: int, seen: str, decision: Decision, transition: Transition, system: str | None) -> StepRecord:
+def _record(step: int, seen: Observation, decision: Decision, transition: Transition, system: str | None) -> StepRecord:
     return StepRecord(
         step=step,
-        observation=seen,
+        observation=seen.text,
         log=decision.log,
         plan=decision.plan,
         raw_action=decision.raw_action,
@@ -305,6 +315,7 @@ def _record(step: int, seen: str, decision: Decision, transition: Transition, sy
         system=system,
         maintained=decision.maintained,
         hooks=decision.hooks,
+        long_term=seen.long_term_length,
     )
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,10 +15,12 @@ from typing import Any, Protocol, Self
 import games
 from automem import lineage, runs, scaffold
 from automem.agent import Specialist
+from automem.agents import registry as agents
 from automem.episode import EpisodeJob, EpisodeListener, write_json
 from automem.errors import UserError
-from automem.executor import LocalExecutor, Outcome
-from automem.models.protocol import Model, Sampling
+from automem.executor import Fault, LocalExecutor, Outcome
+from automem.models import registry
+from automem.models.protocol import Model, ModelError, Sampling
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run, RunConfig
 from automem.sandbox import SandboxConfig, choose_mode
 from automem.scaffold import Scaffold
@@ -27,6 +30,12 @@ from games import suites
 
 _log = logging.getLogger(__name__)
 
+OUTSIDE: frozenset[Fault] = frozenset({"model", "game"})
+"""Faults that say nothing of how an episode was played, and may be gone when it is gone on with."""
+
+FIRST_WAIT = 5.0
+"""Seconds before episodes are tried again; twice as long each further time."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -35,7 +44,8 @@ class Request:
     Attributes:
         target: a suite or a task.
         model: the task model, with its sampling.
-        scaffold: a version, named as for `automem.lineage.locate`, for the game it plays; other games use their v0.
+        scaffolds: versions, named as for `automem.lineage.locate`, each for the game it plays; other games use
+            their v0.
         seeds: one text for all tasks (``games.suites.parse_seeds``), or None.
         episodes: only the first so many seeds of each task.
         steps: step limit instead of the suite's.
@@ -43,11 +53,14 @@ class Request:
         resume: go on with the run of this name.
         sandbox: limits of scaffold code.
         specialist: does the memory work, if given.
+        bench: the bench that the run is a part of, if it is one; its folder lies in that of the bench then.
+        agent: who plays, one of `automem.agents.registry.names`; one that always plays with a model of its own
+            (or none) does so whatever `model` says.
     """
 
     target: str
     model: PlayedModel
-    scaffold: str | None = None
+    scaffolds: tuple[str, ...] = ()
     seeds: str | None = None
     episodes: int | None = None
     steps: int | None = None
@@ -55,6 +68,13 @@ class Request:
     resume: bool = False
     sandbox: SandboxConfig = field(default_factory=SandboxConfig)
     specialist: PlayedSpecialist | None = None
+    agent: str = agents.MEMORY
+    bench: str = ""
+
+    @property
+    def run(self) -> str | None:
+        """The run's name, with its bench before it."""
+        return f"{self.bench}/{self.name}" if self.bench and self.name else self.name
 
 
 class Watcher(EpisodeListener, Protocol):
@@ -92,23 +112,27 @@ def plan(request: Request) -> Plan:
     """
     if request.resume and request.name is None:
         raise UserError("--resume needs the name of the run to go on with: add --run NAME (automem runs lists them)")
+    model = model_of(request)
     tasks = planned_tasks(request)
     needed = list(dict.fromkeys(games.game_of(planned.task) for planned in tasks))
-    name = runs.valid_name(request.name or runs.new_name(request.target, request.model.name))
-    chosen = _scaffolds(request, needed)
+    name = request.run or runs.new_name(request.target, model.name)
+    for part in name.split("/") if request.bench else [name]:
+        runs.valid_name(part)
+    chosen = _scaffolds(request, needed) if agents.remembers(request.agent) else {}
     config = RunConfig(
         name=name,
         target=request.target,
         created=runs.now(),
-        model=request.model,
+        model=model,
         scaffolds={
             game: PlayedScaffold(ref=s.ref, identity=s.identity, folder=f"scaffolds/{s.ref}")
             for game, s in chosen.items()
         },
         tasks=tasks,
-        versions=runs.versions(),
+        versions=runs.versions() | agents.versions(request.agent),
         sandbox=request.sandbox,
         specialist=request.specialist,
+        agent=request.agent,
     )
     planned = Plan(config, chosen)
     if any(s.hooks is not None for s in chosen.values()) and choose_mode(request.sandbox) == "unsafe":
@@ -123,6 +147,21 @@ def plan(request: Request) -> Plan:
             lineage.check_unchanged(version, found)
         runs.free_folder(name)
     return planned
+
+
+def model_of(request: Request) -> PlayedModel:
+    """The model that the request's agent plays with. Raises `UserError` when the two do not go together."""
+    kind = agents.kind(request.agent)
+    if not agents.remembers(request.agent):
+        if request.scaffolds:
+            raise UserError(f"--scaffold: agent {request.agent} plays without one")
+        if request.specialist is not None:
+            raise UserError(f"--specialist: agent {request.agent} has no memory that a specialist could care for")
+    if kind.model:
+        return PlayedModel(name=kind.model)
+    if request.model.name == registry.NONE:
+        raise UserError(f"agent {request.agent} asks a model; name one with --model")
+    return request.model
 
 
 def open_run(planned: Plan, resume: bool) -> Run:
@@ -149,6 +188,7 @@ async def evaluate(
     processes: int,
     unsafe_hooks: bool = False,
     specialist: Specialist | None = None,
+    retries: int = 0,
 ) -> dict[str, Any]:
     """Play every episode of the run that is not finished yet and write its summary.
 
@@ -160,24 +200,58 @@ async def evaluate(
         processes: game processes.
         unsafe_hooks: run scaffold code even where nothing can contain it.
         specialist: does the memory work, if given; ready to answer.
+        retries: how often episodes are gone on with that failed for reasons outside them: a model or its server
+            that was gone, a game whose process died. What fails to the end is missing from the means.
 
     Returns: the summary, as written.
     """
     load: Callable[[Path], Scaffold] = cache(lambda folder: scaffold.load(str(folder)))
     jobs = run.jobs()
     sandbox = run.config.sandbox.model_copy(update={"unsafe": unsafe_hooks})
-    executor = LocalExecutor(model, load, workers, processes, watcher, sandbox, specialist)
-    outcomes = []
+    models = [model] if specialist is None else [model, specialist.model]
+    outcomes: list[Outcome] = []
     with run.exclusive():
         _same_scaffolds(run, load)
         watcher.planned(run, jobs)
-        async with aclosing(executor.run(jobs)) as ended:
-            async for outcome in ended:
-                outcomes.append(outcome)
-                watcher.ended(outcome)
+        for left in range(retries, -1, -1):
+            executor = LocalExecutor(model, load, workers, processes, watcher, sandbox, specialist)
+            failed: list[Outcome] = []
+            async with aclosing(executor.run(jobs)) as ended:
+                async for outcome in ended:
+                    if left and outcome.fault in OUTSIDE:
+                        failed.append(outcome)
+                        _log.warning("%s", visible(_told_failed(outcome)))
+                        continue
+                    outcomes.append(outcome)
+                    watcher.ended(outcome)
+            if not failed:
+                break
+            if not await _back(models, wait=FIRST_WAIT * 2 ** (retries - left)):
+                for outcome in failed:
+                    outcomes.append(outcome)
+                    watcher.ended(outcome)
+                break
+            jobs = [outcome.job for outcome in failed]
         summary = {"run": run.config.name, "model": run.config.players, **summarise(outcomes)}
         write_json(run.folder / runs.SUMMARY, summary)
     return summary
+
+
+async def _back(models: Sequence[Model], wait: float) -> bool:
+    """Reach models again after a while, starting anew what we had started; whether all of them answer."""
+    await asyncio.sleep(wait)
+    try:
+        for one in models:
+            await one.close()
+            await one.ready()
+    except ModelError as error:
+        _log.warning("%s", visible(f"episodes are not tried again: {error}"))
+        return False
+    return True
+
+
+def _told_failed(outcome: Outcome) -> str:
+    return f"{outcome.job.task} {outcome.job.seed} failed and is tried again: {outcome.error}"
 
 
 async def run(
@@ -201,8 +275,6 @@ async def run(
 
 def make_model(chosen: PlayedModel, processes: int) -> Model:
     """The model that a run names. Raises `automem.models.protocol.UnknownModel`."""
-    from automem.models import registry
-
     sampling = Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens or None)
     return registry.make_model(chosen.name, sampling, api_base=chosen.api_base or None, processes=processes)
 
@@ -224,15 +296,15 @@ def _unchanged(run: Run, played: PlayedScaffold, found: Scaffold) -> Scaffold:
 
 def _scaffolds(request: Request, needed: list[str]) -> dict[str, Scaffold]:
     """The scaffold of each game that is played; of a run that is resumed, its own copies."""
-    refs = {game: f"{game}/v0" for game in needed}
-    if request.scaffold is not None:
-        given = _loaded(request, request.scaffold)
-        if given.game not in needed:
-            raise UserError(f"scaffold {given.ref} plays {given.game}, but {request.target} is {', '.join(needed)}")
-        refs.pop(given.game)
-        others = {game: _loaded(request, ref) for game, ref in refs.items()}
-        return {game: given if game == given.game else others[game] for game in needed}
-    return {game: _loaded(request, ref) for game, ref in refs.items()}
+    given: dict[str, Scaffold] = {}
+    for ref in request.scaffolds:
+        loaded = _loaded(request, ref)
+        if loaded.game not in needed:
+            raise UserError(f"scaffold {loaded.ref} plays {loaded.game}, but {request.target} is {', '.join(needed)}")
+        if loaded.game in given:
+            raise UserError(f"{given[loaded.game].ref} and {loaded.ref} both play {loaded.game}; a run plays one")
+        given[loaded.game] = loaded
+    return {game: given.get(game) or _loaded(request, f"{game}/v0") for game in needed}
 
 
 def _loaded(request: Request, ref: str) -> Scaffold:
@@ -240,8 +312,8 @@ def _loaded(request: Request, ref: str) -> Scaffold:
 
     The version may have been changed since; what the run plays has not.
     """
-    if request.resume and request.name is not None and runs.exists(request.name):
-        run = runs.load(request.name)
+    if request.resume and request.run is not None and runs.exists(request.run):
+        run = runs.load(request.run)
         for played in run.config.scaffolds.values():
             if played.ref == ref:
                 return _unchanged(run, played, scaffold.load(str(run.folder / played.folder)))
@@ -301,4 +373,4 @@ def _entries(target: str) -> Iterable[suites.Entry]:
 def default_workers(model: str) -> int:
     """Episodes at once when nobody says: enough to keep a server, or this machine's cores, busy."""
     cores = os.cpu_count() or 1
-    return 2 * cores if model == "scripted" else 8
+    return 2 * cores if model in registry.NO_LANGUAGE_MODELS else 8

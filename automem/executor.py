@@ -128,8 +128,9 @@ class LocalExecutor:
 
     async def _play(self, job: EpisodeJob, pool: GamePool) -> Outcome:
         try:
+            scaffold = None if job.scaffold is None else self._load(job.scaffold)
             result = await episode.play(
-                job, self._load(job.scaffold), self._model, pool, self._listener, self._sandbox, self._specialist
+                job, scaffold, self._model, pool, self._listener, self._sandbox, self._specialist
             )
         except (ModelError, GameFailed, TemplateProblem, EpisodeError) as error:
             return Outcome(job, None, str(error), _fault(error))

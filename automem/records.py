@@ -103,6 +103,9 @@ class Turn:
         specialist: it was the memory specialist that answered.
         handed: how many characters of `text` the base model was handed, where the specialist went on to an action;
             None where the conversation goes on with all of it.
+        context: what stood between the episode's system message and the prompt, where the call was a conversation
+            of its own (agents without a memory folder); it begins with a system message where that is another, an
+            empty one where there was none. None where the call went on with its phase's conversation.
     """
 
     model: str
@@ -117,6 +120,7 @@ class Turn:
     seconds: float
     specialist: bool = False
     handed: int | None = None
+    context: tuple[dict[str, str], ...] | None = None
 
     @property
     def passed_on(self) -> str:
@@ -145,6 +149,8 @@ class StepRecord:
         system: the system message, in the first record only.
         maintained: memory operations that the scaffold's `maintain` asked for, as they were run.
         hooks: what hooks did beyond answering, and what went wrong in them.
+        long_term: how many characters of `observation`, from its beginning, are its long-term part
+            (`games.Observation`); None in traces that do not say.
     """
 
     step: int
@@ -164,6 +170,7 @@ class StepRecord:
     system: str | None = None
     maintained: tuple[Executed, ...] = ()
     hooks: tuple[HookEvent, ...] = ()
+    long_term: int | None = None
 
 
 _FIELDS = frozenset(f.name for f in fields(StepRecord))
@@ -181,8 +188,10 @@ def from_json(data: Mapping[str, Any]) -> StepRecord:
 
 
 def _turn(data: Mapping[str, Any]) -> Turn:
-    ops = _executed(data["ops"])
-    return Turn(**{**data, "prompt": Prompt(**data["prompt"]), "ops": ops, "errors": tuple(data["errors"])})
+    ops, context = _executed(data["ops"]), data.get("context")
+    said = None if context is None else tuple(context)
+    prompt, errors = Prompt(**data["prompt"]), tuple(data["errors"])
+    return Turn(**{**data, "prompt": prompt, "ops": ops, "errors": errors, "context": said})
 
 
 def _executed(ops: Iterable[Mapping[str, Any]]) -> tuple[Executed, ...]:
@@ -201,6 +210,11 @@ def messages(record: StepRecord, system: str, phase: Phase, turn: int, last_acti
     """
     turns = record.log if phase == "log" else record.plan
     content = blocks.observation(record.step, last_action, record.observation)
+    own = turns[turn].context
+    if own is not None:
+        first = [] if own and own[0]["role"] == "system" else [{"role": "system", "content": system}]
+        built = [*first, *own, {"role": "user", "content": turns[turn].prompt.text(content)}]
+        return [message for message in built if message["content"] or message["role"] != "system"]
     built = [{"role": "system", "content": system}, {"role": "user", "content": turns[0].prompt.text(content)}]
     for before, after in pairwise(turns[: turn + 1]):
         built.append({"role": "assistant", "content": before.passed_on})

@@ -32,6 +32,8 @@ from automem.sandbox.limits import SandboxConfig
 from automem.scaffold import Scaffold
 
 RUN = "run.toml"
+BENCH = "bench.toml"
+"""In a folder whose folders are the runs of a bench (`automem.bench`)."""
 SUMMARY = "summary.json"
 FORMAT: Literal[1] = 1
 """Version of the run folder's layout."""
@@ -111,6 +113,8 @@ class RunConfig(_Strict):
     """Limits of scaffold code."""
     specialist: PlayedSpecialist | None = None
     """Does the memory work; None leaves it to the model."""
+    agent: str = "memory"
+    """Who plays, one of `automem.agents.registry.names`."""
 
     def as_toml(self) -> str:
         """The text of ``run.toml``. TOML has no None: what is none is left out."""
@@ -118,12 +122,17 @@ class RunConfig(_Strict):
 
     @property
     def players(self) -> str:
-        """The model, and the specialist beside it where there is one, as people are told."""
-        return self.model.name if self.specialist is None else f"{self.model.name} with {self.specialist.model.name}"
+        """The model, the specialist beside it and the agent that is not the memory agent, as people are told."""
+        model = self.model.name if self.specialist is None else f"{self.model.name} with {self.specialist.model.name}"
+        if self.agent in ("memory", model):
+            return model
+        return self.agent if model == "none" else f"{self.agent} of {model}"
 
     def differences(self, other: RunConfig) -> list[str]:
         """In words, what makes the other plan another experiment than this one."""
         found = []
+        if self.agent != other.agent:
+            found.append(f"agent: {self.agent} then, {other.agent} now")
         # A server may have moved to another address since; what it serves is what counts.
         model, other_model = (c.model.model_copy(update={"api_base": ""}) for c in (self, other))
         if model != other_model:
@@ -168,12 +177,17 @@ class Run:
                 task=planned.task,
                 seed=planned.seeds[i],
                 steps=planned.steps,
-                scaffold=self.folder / self.config.scaffolds[games.game_of(planned.task)].folder,
+                scaffold=self._scaffold(planned.task),
+                agent=self.config.agent,
             )
             for i in range(most)
             for planned in self.config.tasks
             if i < len(planned.seeds)
         ]
+
+    def _scaffold(self, task: str) -> Path | None:
+        played = self.config.scaffolds.get(games.game_of(task))
+        return None if played is None else self.folder / played.folder
 
     def summary(self) -> dict[str, Any] | None:
         """``summary.json``, or None while there is none."""
@@ -237,8 +251,8 @@ def exists(name: str) -> bool:
 
 
 def free_folder(name: str) -> Path:
-    """Where a new run of this name goes. Raises `UserError` when something is there."""
-    folder = runs_folder() / valid_name(name)
+    """Where a new run of this name, a valid one, goes. Raises `UserError` when something is there."""
+    folder = runs_folder() / name
     if folder.exists():
         raise UserError(f"{folder} is there already; choose another --run name, or add --resume to go on with it")
     return folder
@@ -303,12 +317,17 @@ def all_runs() -> list[Run]:
 def read_all() -> tuple[list[Run], list[Path]]:
     """All readable runs, the latest first, and each ``run.toml`` that cannot be read, sorted."""
     found, unreadable = [], []
-    for path in runs_folder().glob(f"*/{RUN}"):
+    for path in (*runs_folder().glob(f"*/{RUN}"), *(p for b in runs_folder().glob(f"*/{BENCH}") for p in _within(b))):
         try:
             found.append(Run(path.parent, _config(path)))
         except UserError:
             unreadable.append(path)
     return sorted(found, key=lambda run: run.config.created, reverse=True), sorted(unreadable)
+
+
+def _within(bench: Path) -> Iterator[Path]:
+    """``run.toml`` of each run of a bench."""
+    return bench.parent.glob(f"*/{RUN}")
 
 
 def _config(path: Path) -> RunConfig:

@@ -75,7 +75,7 @@ def runs(found: Iterable[Run]) -> Table:
             config.created.replace("+00:00", "Z"),
             config.target,
             config.players,
-            ", ".join(played.ref for played in config.scaffolds.values()),
+            ", ".join(played.ref for played in config.scaffolds.values()) or "-",
             f"{finished}/{planned}",
             progression,
         )

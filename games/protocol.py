@@ -34,6 +34,11 @@ class Observation:
         """Both parts, long-term first, separated by one empty line."""
         return f"{self.long_term.rstrip()}\n\n{self.short_term.rstrip()}".strip("\n")
 
+    @property
+    def long_term_length(self) -> int:
+        """How many characters of `text`, from its beginning, are the long-term part."""
+        return len(self.long_term.rstrip().strip("\n"))
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:

@@ -24,7 +24,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def chosen(named: str) -> Scaffold:
     """The scaffold of Crafter that would be played."""
-    request = Request("Crafter", PlayedModel(name="scripted"), named, seeds="1", steps=1, name="new")
+    request = Request("Crafter", PlayedModel(name="scripted"), (named,), seeds="1", steps=1, name="new")
     return evaluate.plan(request).scaffolds["crafter"]
 
 

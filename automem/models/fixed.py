@@ -1,10 +1,11 @@
-"""A model in this process that answers at once, by a rule: for tests and for measuring everything else."""
+"""Models in this process that are none: one answers at once, by a rule, the other must not be asked."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
-from automem.models.protocol import Message, Reply
+from automem.models.protocol import Message, ModelUnavailable, Reply
 
 
 class Fixed:
@@ -26,3 +27,33 @@ class Fixed:
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+class Nobody:
+    """Who answers agents that ask no model."""
+
+    name = "none"
+
+    async def ready(self) -> None:
+        """Always."""
+
+    async def complete(self, messages: Sequence[Message]) -> Reply:
+        """Raises `ModelUnavailable`."""
+        raise ModelUnavailable("model none answers nobody; an agent that asks needs a model: --model")
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+_LISTED = re.compile(r"^(?:# Actions|The actions:)\n- (.{1,60}?): ", re.MULTILINE)
+
+
+def first_action(messages: Sequence[Message]) -> str:
+    """The reply of model ``fixed``: the first action that its system message lists; DONE where that is asked for.
+
+    It does not depend on what happened before: with it, all that is around a model can be run and measured.
+    """
+    if "<|DONE|>" in messages[-1]["content"]:
+        return "<|DONE|><|END|>"
+    found = _LISTED.search(messages[0]["content"])
+    return f"<|ACTION|>{found[1] if found else 'wait'}<|END|>"

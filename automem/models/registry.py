@@ -8,11 +8,17 @@ from automem.models.protocol import Model, Sampling
 
 SCRIPTED = "scripted"
 SMOLLM2 = "smollm2"
+FIXED = "fixed"
+NONE = "none"
 OURS = {
     SCRIPTED: "a deterministic player, no language model; needs nothing",
+    FIXED: "always the same reply, no language model; stands in for one where everything else is tried out",
+    NONE: "nobody; for agents that ask no model",
     SMOLLM2: "SmolLM2-135M-Instruct, served by a vLLM of our own on this machine",
 }
 """The names that are not LiteLLM's, each with what it is."""
+NO_LANGUAGE_MODELS = frozenset({SCRIPTED, FIXED, NONE})
+"""Those that are no language models: their results are never shown as one's."""
 
 
 def check(name: str) -> None:
@@ -51,6 +57,10 @@ def make_model(
         from automem.models.scripted.model import Scripted
 
         return Scripted(processes=processes)
+    if name in (FIXED, NONE):
+        from automem.models.fixed import Fixed, Nobody, first_action
+
+        return Fixed(first_action) if name == FIXED else Nobody()
     if name == SMOLLM2:
         from automem.models import smollm2
         from automem.models.served import Served

@@ -210,7 +210,10 @@ class EpisodeTrace:
         run = run_of(self.folder)
         if run is None:
             raise UserError(f"{self.folder}: belongs to no run, so the scaffold that was played is not known")
-        return scaffolds.load(str(run.folder / run.config.scaffolds[games.game_of(self.task)].folder))
+        played = run.config.scaffolds.get(games.game_of(self.task))
+        if played is None:
+            raise UserError(f"{self.folder}: agent {run.config.agent} plays without a scaffold and keeps no memory")
+        return scaffolds.load(str(run.folder / played.folder))
 
     def _check(self, step: int) -> None:
         if not 0 <= step < len(self):

@@ -57,6 +57,7 @@ class NleGame(ABC):
         self._keys = keys
         self._env: Any = None
         self._raw: Mapping[str, np.ndarray] = {}
+        self._status: Any = None
         self._done = True
 
     @abstractmethod
@@ -65,7 +66,13 @@ class NleGame(ABC):
 
     @abstractmethod
     def _note(self, blstats: np.ndarray, status: Any, reward: float) -> None:
-        """Take down what an action led to; `blstats` is of a living game or all zero."""
+        """Take down what an action led to: once per action, after the last of its pages, as BALROG does.
+
+        Args:
+            blstats: of a living game, or all zero.
+            status: NLE's word on whether and how the episode ended.
+            reward: of the action, all its pages together.
+        """
 
     @abstractmethod
     def progress(self) -> Progress:
@@ -94,6 +101,7 @@ class NleGame(ABC):
         if self._done:
             raise RuntimeError(f"{self.task}: no episode is running; call reset(seed) first")
         reward, terminated, message = self._press(key.code)
+        self._note(self._raw["blstats"], self._status, reward)
         self._steps += 1
         self._count_idle()
         truncated = not terminated and (self._steps >= self.max_steps or self._is_stuck())
@@ -128,7 +136,7 @@ class NleGame(ABC):
 
     def _send(self, code: int) -> tuple[float, bool]:
         self._raw, reward, terminated, _, info = self._env.step(self._index[code])
-        self._note(self._raw["blstats"], info["end_status"], float(reward))
+        self._status = info["end_status"]
         return float(reward), bool(terminated)
 
     def _count_idle(self) -> None:

@@ -124,6 +124,27 @@ def test_success_is_that_of_the_episode_whatever_the_last_reward() -> None:
     assert game.progress().achievements == {"success": 1, "balrog_success": 0}
 
 
+def test_an_action_is_judged_by_the_reward_of_all_its_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """BALROG sees one reward an action: a page that cost the penalty before the one that won makes it 0.99."""
+    game = MiniHack("MiniHack-MazeWalk-9x9-v0")
+    game.reset(42)
+    running, solved = SimpleNamespace(name="RUNNING"), SimpleNamespace(name="TASK_SUCCESSFUL")
+    pages = [(-0.01, False, running, "You see here a horn.--More--"), (1.0, True, solved, "")]
+    shown: list[str] = []
+
+    def step(number: int) -> tuple:
+        reward, terminated, status, message = pages.pop(0)
+        shown.append(message)
+        return game._raw, reward, terminated, False, {"end_status": status}
+
+    monkeypatch.setattr(game._env, "step", step)
+    monkeypatch.setattr(game, "_message", lambda: shown[-1])
+    game._index[13] = 0  # the task has no key for pages of its own
+    last = game.step("north")
+    assert not pages and last.reward == 0.99 and last.terminated
+    assert last.progress.achievements == {"success": 1, "balrog_success": 0}
+
+
 def test_death_is_an_end_without_success() -> None:
     game = MiniHack("MiniHack-Quest-Easy-v0", max_steps=300)
     for seed in range(30):

@@ -237,7 +237,7 @@ def test_the_choice_of_containment_is_made_before_anything_is_played(
     asked = Request(
         "crafter",
         PlayedModel(name="scripted"),
-        scaffold="crafter/v1",
+        scaffolds=("crafter/v1",),
         episodes=1,
         steps=1,
         name="asked",
@@ -251,4 +251,4 @@ def test_the_choice_of_containment_is_made_before_anything_is_played(
     assert list(tmp_path.iterdir()) == []
     planned = evaluate.plan(replace(asked, sandbox=LIMITS.model_copy(update={"unsafe": True})))
     assert planned.scaffolds["crafter"].hooks is not None
-    assert evaluate.plan(replace(asked, scaffold="crafter/v0")).scaffolds["crafter"].hooks is None
+    assert evaluate.plan(replace(asked, scaffolds=("crafter/v0",))).scaffolds["crafter"].hooks is None

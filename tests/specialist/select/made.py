@@ -136,7 +136,7 @@ class _Nobody:
 def play(name: str, task: str, version: str, seeds: str, steps: int) -> RunTrace:
     """A finished run of `scripted` in the folder of runs."""
     request = evaluate.Request(
-        task, PlayedModel(name="scripted"), scaffold=version, seeds=seeds, steps=steps, name=name
+        task, PlayedModel(name="scripted"), scaffolds=(version,), seeds=seeds, steps=steps, name=name
     )
     planned = evaluate.plan(request)
     model = evaluate.make_model(request.model, processes=1)

@@ -1,0 +1,1 @@
+"""Benchmarks: suites played by several agents, with results that hold."""

@@ -1,0 +1,181 @@
+"""Playing a bench: one agent after another on the same episodes, each a run that can be resumed."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from automem import evaluate, runs
+from automem.agent import Specialist
+from automem.bench import results, storage
+from automem.bench.entrants import Entrant
+from automem.bench.storage import Bench, BenchConfig, PlannedAgent
+from automem.errors import UserError
+from automem.evaluate import Plan, Request, Watcher
+from automem.models.protocol import Model, ModelError
+from automem.runs import PlayedModel, PlayedSpecialist
+from automem.sandbox import SandboxConfig
+
+Beside = Callable[[PlayedModel, Model], tuple[Model, Specialist]]
+"""From the model that acts, as stored and as made, to what acts beside a specialist, and the specialist."""
+
+RETRIES = 2
+"""How often episodes are gone on with that failed for reasons outside them."""
+
+
+@dataclass(frozen=True)
+class BenchRequest:
+    """What a person asked for.
+
+    Attributes:
+        suite: a suite or a task.
+        entrants: who plays.
+        model: for agents that play with the one that is asked for.
+        seeds, episodes, steps: as in `automem.evaluate.Request`.
+        name: the bench's name, or None for a new one.
+        resume: go on with the bench of this name.
+        sandbox: limits of scaffold code.
+        specialist: of the entrants with one.
+    """
+
+    suite: str
+    entrants: tuple[Entrant, ...]
+    model: PlayedModel
+    seeds: str | None = None
+    episodes: int | None = None
+    steps: int | None = None
+    name: str | None = None
+    resume: bool = False
+    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
+    specialist: PlayedSpecialist | None = None
+
+
+@dataclass(frozen=True)
+class PlannedBench:
+    """A checked request: the bench, and the run of each agent by its label."""
+
+    config: BenchConfig
+    plans: dict[str, Plan]
+    resume: bool
+
+
+def plan(request: BenchRequest) -> PlannedBench:
+    """Check everything that can be checked before anything starts or is reached. Raises errors for people."""
+    if request.resume and request.name is None:
+        raise UserError("--resume needs the name of the bench to go on with: add --run NAME (automem runs lists them)")
+    if any(entrant.specialist for entrant in request.entrants) and request.specialist is None:
+        raise UserError("agent specialist needs to know which: --specialist, the folder of an adapter or a model")
+    name = runs.valid_name(request.name or runs.new_name(f"bench-{request.suite}", request.model.name))
+    config = BenchConfig(
+        name=name,
+        suite=request.suite.lower(),
+        created=runs.now(),
+        agents=tuple(
+            PlannedAgent(label=e.label, agent=e.agent, scaffolds=e.scaffolds, specialist=e.specialist)
+            for e in request.entrants
+        ),
+        suite_seeds=request.seeds is None and request.episodes is None,
+        suite_steps=request.steps is None,
+    )
+    if request.resume and storage.exists(name):
+        runs.check_same("bench", name, storage.load(name).config.differences(config))
+    else:
+        runs.free_folder(name)
+    plans = {entrant.label: evaluate.plan(_request(request, name, entrant)) for entrant in request.entrants}
+    return PlannedBench(config, plans, request.resume)
+
+
+def _request(request: BenchRequest, name: str, entrant: Entrant) -> Request:
+    return Request(
+        target=request.suite,
+        model=request.model,
+        scaffolds=entrant.scaffolds,
+        seeds=request.seeds,
+        episodes=request.episodes,
+        steps=request.steps,
+        name=entrant.label,
+        resume=request.resume,
+        sandbox=request.sandbox,
+        specialist=request.specialist if entrant.specialist else None,
+        bench=name,
+        agent=entrant.agent,
+    )
+
+
+async def play(
+    planned: PlannedBench,
+    watcher: Callable[[], Watcher],
+    told: Callable[[str, str], None],
+    workers: int = 0,
+    beside: Beside | None = None,
+    retries: int = RETRIES,
+) -> tuple[Bench, dict[str, Any]]:
+    """Play what is not finished yet, and write what it comes to.
+
+    An agent whose model cannot be reached does not keep the others from playing; it is reported.
+
+    Args:
+        planned: what to play.
+        watcher: watches an agent's run.
+        told: label and message of an agent that could not be played.
+        workers: episodes at once; 0: as the model allows.
+        beside: makes the specialist.
+        retries: see `automem.evaluate.evaluate`.
+
+    Returns: the bench, and its results as written.
+    """
+    name = planned.config.name
+    there = planned.resume and storage.exists(name)
+    bench = storage.load(name) if there else storage.create(planned.config)
+    seconds = dict(results.seconds(bench))
+    errors: dict[str, str] = {}
+    async with AsyncExitStack() as held:
+        made: dict[PlayedModel, Model] = {}
+        for label, plan in planned.plans.items():
+            start = time.monotonic()
+            try:
+                await _agent(plan, planned.resume, watcher(), workers, beside, retries, made, held)
+            except ModelError as error:
+                errors[label] = str(error)
+                told(label, str(error))
+            seconds[label] = round(seconds.get(label, 0.0) + time.monotonic() - start, 1)
+            results.write(bench, seconds, errors)
+    return bench, results.write(bench, seconds, errors)
+
+
+async def _agent(
+    plan: Plan,
+    resume: bool,
+    watcher: Watcher,
+    workers: int,
+    beside: Beside | None,
+    retries: int,
+    made: dict[PlayedModel, Model],
+    held: AsyncExitStack,
+) -> None:
+    """Play one agent's run. Models stay open until `held` ends: the next agent may play with the same."""
+    asked = plan.config.model
+    workers = workers or evaluate.default_workers(asked.name)
+    processes = min(workers, os.cpu_count() or 1)
+    specialist = None
+    if plan.config.specialist is not None:
+        assert beside is not None
+        model, specialist = beside(asked, evaluate.make_model(asked, processes))
+        held.push_async_callback(model.close)
+        held.push_async_callback(specialist.model.close)
+    else:
+        if asked not in made:
+            made[asked] = evaluate.make_model(asked, processes)
+            held.push_async_callback(made[asked].close)
+        model = made[asked]
+    with watcher:
+        for one in [model] if specialist is None else [model, specialist.model]:
+            watcher.reaching(one.name)
+            await one.ready()
+        run = evaluate.open_run(plan, resume)
+        unsafe = plan.config.sandbox.unsafe
+        await evaluate.evaluate(run, model, watcher, workers, processes, unsafe, specialist, retries)

@@ -1,0 +1,225 @@
+"""What a bench comes to: ``results.json``, from the finished episodes of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+import games
+from automem.balrog import scoring
+from automem.bench import intervals
+from automem.bench.storage import RESULTS, Bench, PlannedAgent
+from automem.episode import EpisodeError, EpisodeJob, EpisodeResult, load_result, write_json
+from automem.metrics import Counts, rates
+from automem.models.registry import NO_LANGUAGE_MODELS
+from automem.runs import Run
+from automem.statistics import mean
+
+FORMAT = 1
+
+TIMES = ("seconds_per_step",)
+"""Behaviour metrics that differ between two equal benches."""
+
+Played = Mapping[str, Sequence[EpisodeResult]]
+"""Task -> its finished episodes, by seed."""
+
+
+def write(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]) -> dict[str, Any]:
+    """Write ``results.json``; see `gather`. Returns what was written."""
+    found = gather(bench, seconds, errors)
+    write_json(bench.folder / RESULTS, found)
+    return found
+
+
+def seconds(bench: Bench) -> dict[str, float]:
+    """Label -> seconds of playing so far, as the last results say."""
+    found = bench.results()
+    return {} if found is None else dict(found["times"]["seconds"])
+
+
+def errors(bench: Bench) -> dict[str, str]:
+    """Label -> why an agent could not be played, as the last results say."""
+    found = bench.results() or {"agents": ()}
+    return {agent["label"]: agent["error"] for agent in found["agents"] if agent["error"]}
+
+
+def gather(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]) -> dict[str, Any]:
+    """The results: all of it is the same for two equal benches, but for ``times``.
+
+    Per task, per game and overall, ``progression`` is the mean over finished episodes alone (a game's is that
+    of its tasks' means, the overall that of the games', as in BALROG), ``standard_error`` BALROG's
+    (`automem.balrog.scoring`), ``interval`` one that holds for few episodes (`automem.bench.intervals`), and
+    ``balrog`` the progression by BALROG's own scoring of MiniHack. What is not finished is missing from every
+    mean, and ``complete`` says so.
+
+    Args:
+        bench: which.
+        seconds: label -> seconds of playing.
+        errors: label -> why an agent could not be played.
+    """
+    agents = [_agent(bench, agent, errors.get(agent.label)) for agent in bench.config.agents]
+    begun = bench.runs()
+    return {
+        "format": FORMAT,
+        "bench": bench.config.name,
+        "suite": bench.config.suite,
+        "complete": all(agent["complete"] for agent in agents),
+        "settings": {
+            "tasks": [task.model_dump(mode="json") for task in begun[0].config.tasks] if begun else [],
+            "suite_seeds": bench.config.suite_seeds,
+            "suite_steps": bench.config.suite_steps,
+        },
+        "agents": agents,
+        "versions": begun[0].config.versions if begun else {},
+        "times": {"created": bench.config.created, "seconds": dict(seconds)},
+    }
+
+
+def _agent(bench: Bench, agent: PlannedAgent, error: str | None) -> dict[str, Any]:
+    run = bench.run(agent.label)
+    head: dict[str, Any] = {"label": agent.label, "agent": agent.agent}
+    if run is None:
+        nothing = _joined([]) | {"standard_error": None, "interval": None}
+        return {
+            **head,
+            "model": None,
+            "language_model": None,
+            "specialist": None,
+            "scaffolds": {},
+            "run": f"{bench.config.name}/{agent.label}",
+            "complete": False,
+            "overall": nothing,
+            "per_game": {},
+            "per_task": {},
+            "failed": [],
+            "error": error or "not begun",
+            "usage": _usage(Counts()),
+            "behaviour": {},
+        }
+    config = run.config
+    jobs = run.jobs()
+    played, damaged = _played(jobs)
+    planned = {task.task: len(task.seeds) for task in config.tasks}
+    per_task = {task: _task(played[task], planned[task]) for task in planned}
+    of_game: dict[str, list[str]] = {}
+    for task in planned:
+        of_game.setdefault(games.game_of(task), []).append(task)
+    per_game = {game: _game(tasks, played, per_task) for game, tasks in of_game.items()}
+    counts = reduce(Counts.merged, (r.counts for results in played.values() for r in results), Counts())
+    specialist = config.specialist
+    return {
+        **head,
+        "model": config.model.name,
+        "language_model": not {config.model.name, *([specialist.model.name] if specialist else [])}
+        <= NO_LANGUAGE_MODELS,
+        "specialist": None if specialist is None else specialist.model.name,
+        "scaffolds": {game: {"ref": s.ref, "identity": s.identity} for game, s in config.scaffolds.items()},
+        "run": config.name,
+        "complete": all(row["complete"] for row in per_task.values()),
+        "overall": _overall(of_game, played, per_game),
+        "per_game": per_game,
+        "per_task": per_task,
+        "failed": _failed(run, played) + damaged,
+        "error": error,
+        "usage": _usage(counts),
+        "behaviour": {name: value for name, value in rates(counts).items() if name not in TIMES},
+    }
+
+
+def _played(jobs: Sequence[EpisodeJob]) -> tuple[dict[str, list[EpisodeResult]], list[dict[str, Any]]]:
+    """Finished episodes by task, and those whose result cannot be read."""
+    played: dict[str, list[EpisodeResult]] = {job.task: [] for job in jobs}
+    damaged = []
+    for job in sorted(jobs, key=lambda job: (job.task, job.seed)):
+        try:
+            result = load_result(job.folder)
+        except EpisodeError as error:
+            damaged.append({"task": job.task, "seed": job.seed, "error": str(error)})
+            continue
+        if result is not None:
+            played[job.task].append(result)
+    return played, damaged
+
+
+def _failed(run: Run, played: Played) -> list[dict[str, Any]]:
+    """Episodes that failed when they were last played and are not finished since."""
+    finished = {(result.task, result.seed) for results in played.values() for result in results}
+    summary = run.summary() or {}
+    return [one for one in summary.get("failed", ()) if (one["task"], one["seed"]) not in finished]
+
+
+def _task(results: Sequence[EpisodeResult], planned: int) -> dict[str, Any]:
+    values = [result.progression for result in results]
+    own = [value for result in results if (value := scoring.progression(result)) is not None]
+    return {
+        **_row(values, planned, intervals.of_task(values)),
+        "balrog": mean(own) if own and len(own) == len(values) else None,
+        "mean_steps": mean([result.steps for result in results]) if results else None,
+        "mean_return": mean([result.episode_return for result in results]) if results else None,
+        "by_seed": {str(result.seed): result.progression for result in results},
+        "facts": sorted({f"{name}: {fact}" for result in results for name, fact in result.facts.items()}),
+    }
+
+
+def _game(tasks: Sequence[str], played: Played, per_task: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    rows = [per_task[task] for task in tasks]
+    measured = [row for row in rows if row["episodes"]]
+    return {
+        **_joined(rows),
+        "standard_error": scoring.standard_error([p for values in _values(tasks, played) for p in values])
+        if measured
+        else None,
+        "interval": intervals.of_game(_values(tasks, played)),
+        "facts": sorted({fact for row in rows for fact in row["facts"]}),
+    }
+
+
+def _overall(of_game: Mapping[str, Sequence[str]], played: Played, per_game: Mapping[str, Any]) -> dict[str, Any]:
+    rows = list(per_game.values())
+    scores = [
+        scoring.Score(row["progression"], row["standard_error"], row["episodes"]) for row in rows if row["episodes"]
+    ]
+    return {
+        **_joined(rows),
+        "standard_error": scoring.overall(scores).standard_error if scores else None,
+        "interval": intervals.of_suite([_values(tasks, played) for tasks in of_game.values()]),
+    }
+
+
+def _values(tasks: Sequence[str], played: Played) -> list[list[float]]:
+    return [[result.progression for result in played[task]] for task in tasks]
+
+
+def _joined(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The mean of the parts that were played."""
+    measured = [row for row in rows if row["episodes"]]
+    own = [row["balrog"] for row in measured if row["balrog"] is not None]
+    return {
+        "progression": mean([row["progression"] for row in measured]) if measured else None,
+        "episodes": sum(row["episodes"] for row in rows),
+        "planned": sum(row["planned"] for row in rows),
+        "complete": bool(rows) and all(row["complete"] for row in rows),
+        "balrog": mean(own) if own and len(own) == len(measured) else None,
+    }
+
+
+def _row(values: Sequence[float], planned: int, interval: intervals.Interval | None) -> dict[str, Any]:
+    return {
+        "progression": mean(values) if values else None,
+        "standard_error": scoring.standard_error(values) if values else None,
+        "interval": interval,
+        "episodes": len(values),
+        "planned": planned,
+        "complete": bool(planned) and len(values) == planned,
+    }
+
+
+def _usage(counts: Counts) -> dict[str, Any]:
+    return {
+        "calls": counts.turns,
+        "prompt_tokens": counts.prompt_tokens,
+        "completion_tokens": counts.completion_tokens,
+        "cached_tokens": counts.cached_tokens,
+        "cost": counts.cost or None,
+    }

@@ -1,0 +1,155 @@
+"""Folders of benches: ``runs/<bench>/`` with a run for each agent, and what they come to.
+
+::
+
+    runs/<bench>/
+      bench.toml             suite, agents, what was asked for
+      <label>/               the run of an agent, like any other (`automem.runs`)
+      results.json           `automem.bench.results`
+      results.md             the same as tables
+      scoreboard.html        the same as a page, beside published figures
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+import tomli_w
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from automem import runs
+from automem.errors import UserError
+from automem.runs import BENCH, Run
+
+RESULTS = "results.json"
+TABLES = "results.md"
+SCOREBOARD = "scoreboard.html"
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlannedAgent(_Strict):
+    """An agent of the bench."""
+
+    label: str
+    agent: str
+    scaffolds: tuple[str, ...] = ()
+    specialist: bool = False
+
+
+class BenchConfig(_Strict):
+    """All of ``bench.toml``: what was asked for. What exactly an agent plays is in its ``run.toml``."""
+
+    format: Literal[1] = 1
+    name: str
+    suite: str
+    created: str
+    """UTC, ISO 8601."""
+    agents: tuple[PlannedAgent, ...]
+    suite_seeds: bool
+    """The seeds are the suite's own."""
+    suite_steps: bool
+    """The step limits are the suite's own."""
+
+    def differences(self, other: BenchConfig) -> list[str]:
+        """In words, what makes the other another bench than this one."""
+        named = (("suite", self.suite, other.suite), ("agents", _listed(self), _listed(other)))
+        return [f"{what}: {then} then, {now} now" for what, then, now in named if then != now]
+
+
+def _listed(config: BenchConfig) -> str:
+    return ", ".join(agent.label for agent in config.agents)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A bench on disk."""
+
+    folder: Path
+    config: BenchConfig
+
+    def run(self, label: str) -> Run | None:
+        """The run of an agent; None while it has not begun."""
+        name = f"{self.config.name}/{label}"
+        folder = self.folder / label
+        return runs.load(str(folder)) if (folder / runs.RUN).is_file() or runs.exists(name) else None
+
+    def runs(self) -> list[Run]:
+        """The runs that have begun, in the order of the agents."""
+        return [run for agent in self.config.agents if (run := self.run(agent.label)) is not None]
+
+    def results(self) -> dict[str, Any] | None:
+        """``results.json``, or None while there is none. Raises `UserError` when it is damaged."""
+        try:
+            return orjson.loads((self.folder / RESULTS).read_bytes())
+        except FileNotFoundError:
+            return None
+        except orjson.JSONDecodeError as error:
+            raise UserError(
+                f"{self.folder / RESULTS}: not JSON ({error}); resume the bench to write it again"
+            ) from error
+
+    def line(self) -> tuple[str, ...]:
+        """For a list of benches: name, created, suite, agents, how many episodes are finished, whether that is all."""
+        planned = [run.jobs() for run in self.runs()]
+        finished = sum((job.folder / "episode.json").is_file() for jobs in planned for job in jobs)
+        whole = len(planned) == len(self.config.agents) and finished == sum(map(len, planned))
+        return (
+            self.config.name,
+            self.config.created.replace("+00:00", "Z"),
+            self.config.suite,
+            _listed(self.config),
+            str(finished),
+            "complete" if whole else "incomplete",
+        )
+
+
+def exists(name: str) -> bool:
+    """Whether there is a bench of this name."""
+    return (runs.runs_folder() / name / BENCH).is_file()
+
+
+def create(config: BenchConfig) -> Bench:
+    """Write a new bench folder. Raises `UserError` when the name is taken or the disk refuses."""
+    folder = runs.free_folder(config.name)
+    with runs.born_whole(folder, "bench") as scratch:
+        (scratch / BENCH).write_text(tomli_w.dumps(config.model_dump(mode="json")), encoding="utf-8")
+    return Bench(folder, config)
+
+
+def load(name: str) -> Bench:
+    """A bench by name, or by the path of its folder. Raises `UserError`."""
+    for folder in (runs.runs_folder() / name, Path(name)):
+        if (folder / BENCH).is_file():
+            return Bench(folder, _config(folder / BENCH))
+    known = ", ".join(bench.config.name for bench in all_benches()[:8]) or "none yet"
+    raise UserError(f"no bench {name!r} in {runs.runs_folder()}/. The latest benches: {known}")
+
+
+def is_bench(name: str) -> bool:
+    """Whether a name, or the path of a folder, is a bench's."""
+    return exists(name) or (Path(name) / BENCH).is_file()
+
+
+def all_benches() -> list[Bench]:
+    """All readable benches, the latest first."""
+    found = []
+    for path in runs.runs_folder().glob(f"*/{BENCH}"):
+        try:
+            found.append(Bench(path.parent, _config(path)))
+        except UserError:
+            continue
+    return sorted(found, key=lambda bench: bench.config.created, reverse=True)
+
+
+def _config(path: Path) -> BenchConfig:
+    try:
+        return BenchConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        raise UserError(f"{path}: not a bench of this version of AutoMem: {error}") from error

@@ -1,0 +1,267 @@
+"""Agents without a memory folder: what they ask, what is played, and that a trace holds all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from automem import choosing, trace
+from automem.agents import registry
+from automem.agents.history import LENGTH
+from automem.agents.protocol import Seat
+from automem.agents.simple import Simple
+from automem.episode import MEMORY, RESULT, STEPS, EpisodeError, EpisodeJob, EpisodeResult, load_result, play
+from automem.errors import UserError
+from automem.game_pool import GamePool
+from automem.models.fixed import Fixed, Nobody, first_action
+from automem.models.protocol import ContextTooLong, Message, Model, ModelUnavailable
+from automem.records import StepRecord, messages
+from games.protocol import Observation
+
+
+@dataclass
+class Rules:
+    """Three actions of a game that does not exist."""
+
+    task: str = "Crafter"
+    actions: dict[str, str] = field(default_factory=lambda: {"Noop": "wait", "Move West": "left", "Do": "use"})
+    instructions: str = "Survive."
+    default_action: str = "Noop"
+
+
+class Table:
+    """An agent whose model follows a list of replies (an exception is raised), and what it was sent."""
+
+    def __init__(self, agent: str, replies: Sequence[str | Exception]) -> None:
+        self.sent: list[list[Message]] = []
+        left = iter(replies)
+
+        def rule(asked: Sequence[Message]) -> str:
+            self.sent.append([dict(message) for message in asked])
+            reply = next(left)
+            if isinstance(reply, Exception):
+                raise reply
+            return reply
+
+        self.player = registry.seated(agent, Rules(), 7, Fixed(rule))
+        self.records: list[StepRecord] = []
+
+    def decide(self, long_term: str, short_term: str = "status") -> StepRecord:
+        """One step; its record, as an episode would write it."""
+        seen = Observation(long_term, short_term)
+        step = self.player.step
+        made = asyncio.run(self.player.decide(seen))
+        system = self.player.system if step == 0 else None
+        record = StepRecord(
+            step, seen.text, made.log, made.plan, made.raw_action, made.action, made.invalid, made.fallback,
+            0.0, 0.0, {}, False, False, system=system, long_term=seen.long_term_length,
+        )  # fmt: skip
+        self.records.append(record)
+        return record
+
+
+def test_naive_is_shown_the_game_once_and_its_past_as_a_conversation() -> None:
+    table = Table("naive", ["Move West", "  do "])
+    first, second = table.decide("grass", "health 9"), table.decide("tree", "health 8")
+    assert (first.action, second.action, second.raw_action) == ("Move West", "Do", "do")
+    system, seen, answer, now = table.sent[1]
+    assert system["role"] == "system" and "Survive." in system["content"] and "- Move West: left" in system["content"]
+    assert (seen["role"], answer) == ("user", {"role": "assistant", "content": "Move West"})
+    # Of the past only what is around; of the present the status, too, and first.
+    assert "grass" in seen["content"] and "health" not in seen["content"]
+    assert now["content"].index("health 8") < now["content"].index("tree")
+
+
+def test_naive_looks_back_on_sixteen_observations() -> None:
+    table = Table("naive", ["Do"] * 40)
+    for step in range(40):
+        table.decide(f"place {step}.")
+    shown = "\n".join(message["content"] for message in table.sent[-1])
+    assert [step for step in range(40) if f"place {step}." in shown] == list(range(40 - LENGTH, 40))
+    assert len(table.sent) == 40  # one call a step
+
+
+def test_what_is_no_action_plays_the_default_and_is_told() -> None:
+    table = Table("naive", ["fly", "<|ACTION|>Do<|END|>", "Do"])
+    wrong = table.decide("grass")
+    assert (wrong.action, wrong.raw_action, wrong.invalid, wrong.fallback) == ("Noop", "fly", 1, True)
+    assert "is not an action" in wrong.plan[0].errors[0]
+    assert table.decide("tree").action == "Do"
+    assert "not an action of the game; Noop was played" in table.sent[1][-1]["content"]
+    table.decide("tree")
+    assert "not an action" not in table.sent[2][-1]["content"]
+
+
+def test_cot_reasons_before_it_acts_and_remembers_its_last_reasoning_only() -> None:
+    replies = [f"Because of {n}.\n<|ACTION|>{name}<|END|>" for n, name in enumerate(("Do", "Move West", "Noop"))]
+    table = Table("cot", replies)
+    assert [table.decide("grass").action for _ in range(3)] == ["Do", "Move West", "Noop"]
+    answers = [message["content"] for message in table.sent[2] if message["role"] == "assistant"]
+    assert answers[0] == "Do"
+    assert "Because of 1." in answers[1] and "<|ACTION|>Move West<|END|>" in answers[1]
+
+
+def test_a_history_that_does_not_fit_is_shortened_from_its_oldest_end() -> None:
+    full = ContextTooLong("too long")
+    table = Table("naive", ["Do"] * 8 + [full, full, "Move West", full])
+    for step in range(8):
+        table.decide(f"place {step}.")
+    assert table.decide("place 8.").action == "Move West"
+    shown = "\n".join(message["content"] for message in table.sent[-1])
+    kept = [step for step in range(9) if f"place {step}." in shown]
+    assert kept == list(range(kept[0], 9)) and 0 < kept[0] < 8
+    lonely = Table("naive", [full])
+    with pytest.raises(ContextTooLong):
+        lonely.decide("place 0.")
+
+
+def test_every_prompt_can_be_rebuilt_from_the_records() -> None:
+    table = Table("cot", ["a <|ACTION|>Do<|END|>", "fly", ContextTooLong("x"), "Do", "Do"])
+    for step in range(4):
+        table.decide(f"place {step}.")
+    system = table.records[0].system
+    assert system
+    rebuilt, last = [], None
+    for record in table.records:
+        for turn in range(len(record.plan)):
+            rebuilt.append(messages(record, system, "plan", turn, last))
+        last = record.action
+    sent = [asked for number, asked in enumerate(table.sent) if number != 2]  # the one that did not fit
+    assert rebuilt == sent
+
+
+class Changing:
+    """Asks twice a step, with another system message each step, and once without any."""
+
+    model = ""
+
+    def __init__(self, seat: Seat) -> None:
+        self.seat, self.calls = seat, itertools.count()
+
+    async def act(self, observation: Observation) -> str:
+        number = next(self.calls)
+        for said in (f"system {number}", ""):
+            head = [{"role": "system", "content": said}] if said else []
+            await self.seat.ask([*head, {"role": "user", "content": f"{observation.long_term} {number}"}])
+        return "Do"
+
+
+def test_an_agent_may_change_its_system_message() -> None:
+    table = Table("naive", ["a", "b", "c", "d"])
+    model = table.player._model  # type: ignore[attr-defined]
+    table.player = Simple(Changing, Rules(), 7, model)
+    table.decide("grass"), table.decide("tree")
+    system = table.records[0].system
+    assert system == "system 0"
+    assert [messages(r, system, "plan", turn, None) for r in table.records for turn in range(2)] == table.sent
+
+
+def test_random_plays_every_action_as_often_and_the_same_again() -> None:
+    def actions(seed: int) -> list[str]:
+        player = registry.seated("random", Rules(), seed, Nobody())
+        return [asyncio.run(player.decide(Observation("", ""))).action for _ in range(600)]
+
+    assert actions(1) == actions(1) != actions(2)
+    assert all(150 < actions(1).count(name) < 250 for name in Rules().actions)
+
+
+def test_the_fixed_model_answers_the_first_action_or_done() -> None:
+    table = Table("naive", [])
+    asked = [{"role": "system", "content": "Rules\n- x: y\n\nThe actions:\n- Noop: wait\n- Do: use"}]
+    assert first_action([*asked, {"role": "user", "content": "now"}]) == "<|ACTION|>Noop<|END|>"
+    assert first_action([*asked, {"role": "user", "content": "Finish with <|DONE|><|END|>."}]) == "<|DONE|><|END|>"
+    assert table.player.system == ""
+
+
+def run(folder: Path, agent: str, model: Model, steps: int = 30, task: str = "Crafter") -> EpisodeResult:
+    async def once() -> EpisodeResult:
+        pool = GamePool(1)
+        try:
+            return await play(EpisodeJob(folder, task, 5, steps, None, agent), None, model, pool)
+        finally:
+            pool.close()
+
+    return asyncio.run(asyncio.wait_for(once(), 300))
+
+
+class Failing(Fixed):
+    """Answers in turn with actions, and fails at one call."""
+
+    def __init__(self, at: int | None = None) -> None:
+        calls = itertools.count()
+        names = ("Move West", "nonsense", "Do", "Move South")
+
+        def rule(asked: Sequence[Message]) -> str:
+            if next(calls) == at:
+                raise ModelUnavailable("gone")
+            # By what is asked, not by the call: replayed calls are not made.
+            return names[sum(map(len, (message["content"] for message in asked))) % 4]
+
+        super().__init__(rule)
+
+
+@pytest.mark.parametrize("agent", ["naive", "random"])
+def test_an_interrupted_episode_goes_on_as_if_nothing_had_happened(tmp_path: Path, agent: str) -> None:
+    whole = run(tmp_path / "whole", agent, Failing() if agent == "naive" else Nobody())
+    assert (whole.agent, whole.scaffold, whole.last_reward) == (
+        agent,
+        "",
+        trace.read(tmp_path / "whole" / STEPS)[0][-1].reward,
+    )
+    if agent == "naive":
+        with pytest.raises(ModelUnavailable):
+            run(tmp_path / "cut", agent, Failing(at=17))
+    else:
+        run(tmp_path / "cut", agent, Nobody())
+        (tmp_path / "cut" / RESULT).unlink()
+        records, _ = trace.read(tmp_path / "cut" / STEPS)
+        (tmp_path / "cut" / STEPS).unlink()
+        writer = trace.TraceWriter(tmp_path / "cut" / STEPS)
+        for record in records[:11]:
+            writer.append(record)
+        writer.close()
+    assert run(tmp_path / "cut", agent, Failing() if agent == "naive" else Nobody()) == whole
+    then, now = (trace.read(tmp_path / name / STEPS)[0] for name in ("whole", "cut"))
+    assert [(r.action, r.observation, [t.context for t in r.plan]) for r in then] == [
+        (r.action, r.observation, [t.context for t in r.plan]) for r in now
+    ]
+    assert list((tmp_path / "cut" / MEMORY).iterdir()) == []
+
+
+def test_another_agents_result_is_not_taken_for_ones_own(tmp_path: Path) -> None:
+    run(tmp_path, "random", Nobody(), steps=3)
+    assert load_result(tmp_path) is not None
+    with pytest.raises(EpisodeError, match="agent random"):
+        run(tmp_path, "cot", Nobody(), steps=3)
+
+
+class Sleeper:
+    """A package's agent."""
+
+    model = "none"
+
+    def __init__(self, seat: Seat) -> None:
+        pass
+
+    async def act(self, observation: Observation) -> str:
+        return "Noop"
+
+
+def test_packages_add_agents(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    entry = metadata.EntryPoint("sleeper", f"{__name__}:Sleeper", registry.ENTRY_POINTS)
+    wrong = metadata.EntryPoint("wrong", "os:getcwd", registry.ENTRY_POINTS)
+    monkeypatch.setattr(choosing, "entry_points", lambda group: [entry, wrong])
+    monkeypatch.setattr(metadata.EntryPoint, "load", lambda self: Sleeper if self.name == "sleeper" else len)
+    assert registry.names() == ("random", "naive", "cot", "memory", "scripted", "sleeper", "wrong")
+    result = run(tmp_path, "sleeper", Nobody(), steps=5)
+    assert (result.agent, result.counts.fallback, result.steps) == ("sleeper", 0, 5)
+    with pytest.raises(UserError, match="is not the class of an agent"):
+        registry.kind("wrong")
+    with pytest.raises(UserError, match="there are random, naive, cot"):
+        registry.kind("nobody")
