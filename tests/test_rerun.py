@@ -7,12 +7,13 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tomlkit
 
-from automem import cli, cli_rerun, evaluate, runs
+from automem import cli, cli_rerun, evaluate, runs, trace
 from automem.errors import UserError
 from automem.models.fixed import Fixed
 from automem.models.protocol import Message, Model, ModelUnavailable
@@ -311,3 +312,41 @@ def test_a_run_from_elsewhere_writes_into_the_new_run_alone(automem: Command, tm
     played = runs.load("first-rerun").config.scaffolds["crafter"]
     assert (played.ref, played.folder) == ("crafter/v0", "scaffolds/crafter/v0")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["runs"]
+
+
+@pytest.mark.parametrize("agent", ["random", "naive", "cot"])
+def test_runs_of_agents_without_a_memory_folder(automem: Command, played_by: Callable, agent: str) -> None:
+    played_by(lambda asked: "<|ACTION|>Move West<|END|>")
+    asked = ("eval", "crafter", "--agent", agent, "--model", "openai/x", "--seeds", "1", "--steps", "8")
+    assert automem(*asked, "--run", "simple")[0] == 0
+    code, said = automem("rerun", "simple")
+    assert code == 0 and "it came out the same" in said
+    assert runs.load("simple-rerun").config.agent == agent
+
+
+def test_an_agent_that_builds_another_conversation_is_told(automem: Command, played_by: Callable) -> None:
+    played_by(lambda asked: "Move West")
+    asked = ("eval", "crafter", "--agent", "naive", "--model", "openai/x", "--seeds", "1", "--steps", "8")
+    automem(*asked, "--run", "simple")
+    automem("rerun", "simple")
+    path = Path("runs/simple-rerun/episodes/Crafter/seed-1/steps.jsonl.zst")
+    records, _ = trace.read(path)
+    path.unlink()
+    writer = trace.TraceWriter(path)
+    for record in records:
+        (turn,) = record.plan
+        assert record.step == 0 or turn.context
+        if record.step == 5 and turn.context:
+            first, *rest = turn.context
+            changed = replace(turn, context=({**first, "content": "Forget."}, *rest))
+            record = replace(record, plan=(changed,))
+        writer.append(record)
+    writer.close()
+    code, said = automem("rerun", "simple", "--against", "simple-rerun")
+    assert code == 1 and "differs at step 5: message 1 before the last in PLAN, turn 0" in said and "Forget." in said
+
+
+def test_an_agent_that_is_not_there_any_more_is_told(automem: Command, tmp_path: Path) -> None:
+    edit(tmp_path / "runs" / "first" / "run.toml", lambda toml: toml.update(agent="theirs"))
+    code, said = automem("rerun", "first")
+    assert code == 2 and "no agent 'theirs'" in said and not runs.exists("first-rerun")
