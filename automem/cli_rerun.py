@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from automem.cli_options import Resume, UnsafeHooks, stopped
+from automem.cli_options import again as go_on
 from automem.completion import complete_run, complete_task
 from automem.errors import UserError
 from automem.vocabulary import one_line
@@ -136,9 +137,12 @@ def _play(
     for warning in planned.warnings:
         errors.print(Text(f"! {one_line(warning, 600)}", style="yellow"), soft_wrap=True)
     try:
-        now, _ = asyncio.run(evaluation.run(planned.plan, resume, model, Progress(errors), workers, beside))
+        now, summary = asyncio.run(evaluation.run(planned.plan, resume, model, Progress(errors), workers, beside))
     except KeyboardInterrupt:
         raise stopped(config.name, True) from None
+    if not summary["complete"]:
+        told = f"not all episodes could be played to their end; once the cause is mended: {go_on(config.name)}"
+        errors.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
     return now
 
 

@@ -146,10 +146,16 @@ def _turn(
     if x.specialist != y.specialist:
         asked = ["the specialist" if turn.specialist else "the model" for turn in (x, y)]
         yield Difference(a.step, "turns", "who is asked", *asked, *where)
+    # Agents without a memory folder send a conversation of their own with every call.
+    for place, (p, q) in enumerate(zip_longest(x.context or (), y.context or (), fillvalue={}), 1):
+        if p != q:
+            said = [f"{message.get('role', 'none')}: {message.get('content', '')}" for message in (p, q)]
+            yield Difference(a.step, "prompt", f"message {place} before the last", *said, *where)
     if x.prompt != y.prompt:
         then, now = x.prompt.text(shown), y.prompt.text(shown)
         if then != now:
-            yield Difference(a.step, "prompt", f"user message {number + 1}", then, now, *where)
+            what = f"user message {number + 1}" if x.context is None else "last message"
+            yield Difference(a.step, "prompt", what, then, now, *where)
     if x.text != y.text:
         yield Difference(a.step, "reply", "reply", x.text, y.text, *where)
     yield from _operations(a.step, x.ops, y.ops, where)

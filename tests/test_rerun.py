@@ -7,15 +7,20 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tomlkit
 
-from automem import cli, evaluate, runs
+from automem import cli, cli_rerun, evaluate, runs, trace
+from automem.errors import UserError
 from automem.models.fixed import Fixed
 from automem.models.protocol import Message, Model, ModelUnavailable
+from automem.runs import PlayedModel
+from specialist import play
 from tests.hook_episodes import write_child
+from tests.specialist.serve.adapters import an_adapter
 from tests.traces import a_run
 
 Command = Callable[..., tuple[int, str]]
@@ -161,6 +166,7 @@ def test_hooks_that_answer_otherwise_each_time_are_found_out(
 ) -> None:
     code = f"from automem.hooks import append\n\nclass Hooks:\n    {method}\n"
     write_child(tmp_path / "dice", code, shows=["luck"])
+    shutil.rmtree(tmp_path / "runs")  # it played another version of the same name
     asked = ("eval", "crafter", "--scaffold", "dice", "--model", "scripted", "--seeds", "1", "--steps", "3")
     assert automem(*asked, "--run", "dice")[0] == 0
     code_, said = automem("rerun", "dice")
@@ -197,8 +203,8 @@ def test_other_versions_are_warned_of_before_anything_is_played(automem: Command
     edit(path, lambda toml: toml["versions"].update(crafter="0.0.1", automem="0.0.2"))  # type: ignore[union-attr]
     code, said = automem("rerun", "first", "--seeds", "42")
     assert code == 0
-    warned, started = said.index("! other versions are installed"), said.index("run first-rerun: 1 episodes")
-    assert warned < said.index("crafter 0.0.1 then, ") < started or said.count("crafter 0.0.1 then, ") == 2
+    assert "crafter 0.0.1 then, " in said and "automem 0.0.2 then, " in said
+    assert said.index("! other versions are installed") < said.index("run first-rerun: 1 episodes")
 
 
 def test_what_is_not_finished_is_compared_as_far_as_it_goes(automem: Command, tmp_path: Path) -> None:
@@ -261,10 +267,86 @@ def test_two_runs_are_compared_without_playing(automem: Command, tmp_path: Path)
     assert not runs.exists("first-rerun")
     edit(tmp_path / "theirs" / "run.toml", lambda toml: toml["tasks"][0].update(seeds=[42, 44]))  # type: ignore[index, union-attr]
     code, said = automem("rerun", "first", "--against", "theirs")
-    assert code == 1 and "now: the run has no such episode" in said and "1 episodes of first are no part" in said
+    assert (
+        code == 1
+        and "now: the run has no such episode" in said
+        and "left out, as first has no such episodes: 1 of theirs" in said
+    )
     code, said = automem("rerun", "first", "--against", "theirs", "--seeds", "42")
     assert code == 0
     code, said = automem("rerun", "first", "--against", "theirs", "--name", "x", "--workers", "2")
     assert code == 2 and "leave out --name, --workers" in said
     code, said = automem("rerun", "first", "--against", "nope")
     assert code == 2 and "no run 'nope'" in said
+
+
+def test_a_specialist_of_a_run_is_found_again_or_told_to_be_gone(tmp_path: Path) -> None:
+    asked = PlayedModel(name=str(tmp_path / "trained"), temperature=0.3, max_tokens=50)
+    an_adapter(tmp_path / "trained")
+    chosen = play.choose(asked, base="hosted_vllm/base", consult_turns=2)
+    found = cli_rerun._specialist(chosen.played, None, "http://127.0.0.1:9/v1")
+    assert (found.played.decisive, found.base) == (chosen.played.decisive, chosen.base)
+    assert found.played.model.api_base == "http://127.0.0.1:9/v1"
+    (tmp_path / "trained").rename(tmp_path / "moved")
+    with pytest.raises(UserError, match="is not there any more"):
+        cli_rerun._specialist(chosen.played, None, "")
+    assert cli_rerun._specialist(chosen.played, tmp_path / "moved", "").played.decisive == chosen.played.decisive
+    an_adapter(tmp_path / "trained", weights=b"others")
+    with pytest.raises(UserError, match="holds another adapter"):
+        cli_rerun._specialist(chosen.played, None, "")
+
+
+def test_a_run_with_a_specialist_comes_out_the_same(automem: Command) -> None:
+    both = ("--model", "scripted", "--specialist", "scripted")
+    assert automem("eval", "crafter", *both, "--seeds", "1", "--steps", "8", "--run", "two")[0] == 0
+    code, said = automem("rerun", "two")
+    assert code == 0 and "it came out the same" in said
+    assert runs.load("two-rerun").config.specialist == runs.load("two").config.specialist
+
+
+def test_a_run_from_elsewhere_writes_into_the_new_run_alone(automem: Command, tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "first"
+    shutil.copytree(run / "scaffolds" / "crafter" / "v0", run / "copy")
+    edit(run / "run.toml", lambda toml: toml["scaffolds"]["crafter"].update(folder="../first/copy", ref="../../x"))  # type: ignore[index, union-attr]
+    assert automem("rerun", "first", "--seeds", "42")[0] == 0
+    played = runs.load("first-rerun").config.scaffolds["crafter"]
+    assert (played.ref, played.folder) == ("crafter/v0", "scaffolds/crafter/v0")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["runs"]
+
+
+@pytest.mark.parametrize("agent", ["random", "naive", "cot"])
+def test_runs_of_agents_without_a_memory_folder(automem: Command, played_by: Callable, agent: str) -> None:
+    played_by(lambda asked: "<|ACTION|>Move West<|END|>")
+    asked = ("eval", "crafter", "--agent", agent, "--model", "openai/x", "--seeds", "1", "--steps", "8")
+    assert automem(*asked, "--run", "simple")[0] == 0
+    code, said = automem("rerun", "simple")
+    assert code == 0 and "it came out the same" in said
+    assert runs.load("simple-rerun").config.agent == agent
+
+
+def test_an_agent_that_builds_another_conversation_is_told(automem: Command, played_by: Callable) -> None:
+    played_by(lambda asked: "Move West")
+    asked = ("eval", "crafter", "--agent", "naive", "--model", "openai/x", "--seeds", "1", "--steps", "8")
+    automem(*asked, "--run", "simple")
+    automem("rerun", "simple")
+    path = Path("runs/simple-rerun/episodes/Crafter/seed-1/steps.jsonl.zst")
+    records, _ = trace.read(path)
+    path.unlink()
+    writer = trace.TraceWriter(path)
+    for record in records:
+        (turn,) = record.plan
+        assert record.step == 0 or turn.context
+        if record.step == 5 and turn.context:
+            first, *rest = turn.context
+            changed = replace(turn, context=({**first, "content": "Forget."}, *rest))
+            record = replace(record, plan=(changed,))
+        writer.append(record)
+    writer.close()
+    code, said = automem("rerun", "simple", "--against", "simple-rerun")
+    assert code == 1 and "differs at step 5: message 1 before the last in PLAN, turn 0" in said and "Forget." in said
+
+
+def test_an_agent_that_is_not_there_any_more_is_told(automem: Command, tmp_path: Path) -> None:
+    edit(tmp_path / "runs" / "first" / "run.toml", lambda toml: toml.update(agent="theirs"))
+    code, said = automem("rerun", "first")
+    assert code == 2 and "no agent 'theirs'" in said and not runs.exists("first-rerun")

@@ -260,6 +260,15 @@ def test_versions_are_blamed_for_what_they_decide(
     assert told in " ".join(altered.why)
 
 
+def test_another_step_limit_is_blamed_for_an_earlier_end(stored: Run, other: Run) -> None:
+    alter(other, {STEP: lambda r: replace(r, truncated=True)}, keep=STEP + 1)
+    result(other, steps=STEP + 1)
+    tasks = tuple(task.model_copy(update={"steps": STEP + 1}) for task in stored.config.tasks)
+    found, _ = compare(stored, replace(other, config=other.config.model_copy(update={"tasks": tasks})))
+    assert found.difference is not None and found.difference.what == "truncated"
+    assert "at most 40 steps in the one run, 18 in the other" in found.why[-1]
+
+
 @pytest.mark.parametrize(("temperature", "told"), [(0.7, "temperature 0.7"), (0.0, "not deterministic")])
 def test_a_reply_is_the_models_doing(stored: Run, other: Run, temperature: float, told: str) -> None:
     alter(other, {STEP: turn("plan", 0, text="<|ACTION|>Noop<|END|>")})
