@@ -10,7 +10,7 @@ decide anything, and neither do warnings and the words of an error inside a hook
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Literal
@@ -135,7 +135,7 @@ def _phase(a: StepRecord, b: StepRecord, phase: Phase, last_action: str | None) 
     if len(then) != len(now):
         if phase == "plan":
             yield from _events(a, b, _is_check)
-        said = [_ended(record, phase, len(turns)) for record, turns in ((a, then), (b, now))]
+        said = (_ended(a, phase, len(then)), _ended(b, phase, len(now)))
         yield Difference(a.step, "turns", f"end of {phase.upper()}", *said, phase, min(len(then), len(now)))
 
 
@@ -144,13 +144,11 @@ def _turn(
 ) -> Iterator[Difference]:
     where = (phase, number, x.specialist)
     if x.specialist != y.specialist:
-        asked = ["the specialist" if turn.specialist else "the model" for turn in (x, y)]
-        yield Difference(a.step, "turns", "who is asked", *asked, *where)
+        yield Difference(a.step, "turns", "who is asked", _answering(x), _answering(y), *where)
     # Agents without a memory folder send a conversation of their own with every call.
-    for place, (p, q) in enumerate(zip_longest(x.context or (), y.context or (), fillvalue={}), 1):
+    for place, (p, q) in enumerate(zip_longest(x.context or (), y.context or ()), 1):
         if p != q:
-            said = [f"{message.get('role', 'none')}: {message.get('content', '')}" for message in (p, q)]
-            yield Difference(a.step, "prompt", f"message {place} before the last", *said, *where)
+            yield Difference(a.step, "prompt", f"message {place} before the last", _message(p), _message(q), *where)
     if x.prompt != y.prompt:
         then, now = x.prompt.text(shown), y.prompt.text(shown)
         if then != now:
@@ -162,7 +160,7 @@ def _turn(
     if (x.errors, x.handed) != (y.errors, y.handed):
         if phase == "plan":
             yield from _events(a, b, _is_check)
-        yield Difference(a.step, "parsing", "what was wrong with the reply", *map(_told, (x, y)), *where)
+        yield Difference(a.step, "parsing", "what was wrong with the reply", _told(x), _told(y), *where)
 
 
 def _operations(
@@ -177,7 +175,7 @@ def _operations(
         if asked[0] != asked[1]:
             by_hook = any(op is not None and op.by for op in (p, q))
             what = f"operation that {one.by} asked for" if by_hook else "operation"
-            yield Difference(step, "hook" if by_hook else "parsing", what, *map(_written, (p, q)), *place)
+            yield Difference(step, "hook" if by_hook else "parsing", what, _written(p), _written(q), *place)
         elif p is not None and q is not None:
             # What an operation that the scaffold adds answers is its hook's doing.
             own = not p.by and p.name not in OPERATIONS
@@ -204,6 +202,14 @@ def _written(op: Executed | None) -> str:
     return f"{op.name} {' | '.join(op.args)}" + ("" if op.by else f" (characters {op.span[0]} to {op.span[1]})")
 
 
+def _answering(turn: Turn) -> str:
+    return "the specialist" if turn.specialist else "the model"
+
+
+def _message(message: Mapping[str, str] | None) -> str:
+    return "none" if message is None else f"{message['role']}: {message['content']}"
+
+
 def _told(turn: Turn) -> str:
     handed = [] if turn.handed is None else [f"{turn.handed} characters were handed to the model"]
     return "\n".join([*turn.errors, *handed]) or "nothing"
@@ -221,7 +227,7 @@ def _events(a: StepRecord, b: StepRecord, of: Callable[[HookEvent], bool]) -> It
         if _seen(x) != _seen(y):
             one = x or y
             assert one is not None
-            yield Difference(a.step, "hook", one.method, *(_event(event) for event in (x, y)))
+            yield Difference(a.step, "hook", one.method, _event(x), _event(y))
 
 
 def _is_observe(event: HookEvent) -> bool:
@@ -245,9 +251,9 @@ def _event(event: HookEvent | None) -> str:
 
 def _outcome(a: StepRecord, b: StepRecord) -> Iterator[Difference]:
     """The action, and what the game made of it."""
-    committed = [_committed(record) for record in (a, b)]
-    if committed[0] != committed[1]:
-        yield Difference(a.step, "action", "action", *committed)
+    then, now = _committed(a), _committed(b)
+    if then != now:
+        yield Difference(a.step, "action", "action", then, now)
     for name in ("reward", "progression", "achievements", "terminated", "truncated"):
         x, y = getattr(a, name), getattr(b, name)
         if x != y:

@@ -158,8 +158,7 @@ def _episode(
 def _at_the_end(compared: differing.Compared, then: EpisodeResult, now: EpisodeResult) -> Difference | None:
     """What differs in two whole episodes that have no step that differs."""
     if compared.then_over != compared.now_over:
-        counted = [f"{result.steps} steps" for result in (then, now)]
-        return Difference(compared.steps, "length", "end of the episode", *counted)
+        return Difference(compared.steps, "length", "end of the episode", f"{then.steps} steps", f"{now.steps} steps")
     if then.final_observation != now.final_observation and compared.steps:
         said = (then.final_observation, now.final_observation)
         return Difference(compared.steps - 1, "outcome", "observation after the last action", *said)
