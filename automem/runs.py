@@ -271,8 +271,9 @@ def born_whole(folder: Path, what: str) -> Iterator[Path]:
         yield scratch
         scratch.rename(folder)
     except OSError as error:
-        shutil.rmtree(scratch, ignore_errors=True)
         raise UserError(f"{folder}: cannot create the {what}: {error.strerror}") from error
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def check_same(what: str, name: str, differences: list[str]) -> None:

@@ -14,7 +14,6 @@ NN is the number of the seed in the run's plan, from 00: an episode that is miss
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 from collections.abc import Iterator, Sequence
@@ -97,7 +96,7 @@ def export(name: str, out: Path | None = None, force: bool = False) -> list[Subm
     aside = _writable(out, force)
     written = []
     try:
-        with runs.born_whole(out, "export") as scratch, _gone_on_failure(scratch):
+        with runs.born_whole(out, "export") as scratch:
             for label, run in chosen:
                 done = _write(scratch / label if label else scratch, run)
                 written.append(Submission(out / label, run.config.name, done.episodes, tuple(done.left_out)))
@@ -115,16 +114,6 @@ def export(name: str, out: Path | None = None, force: bool = False) -> list[Subm
     if aside is not None:
         shutil.rmtree(aside, ignore_errors=True)
     return written
-
-
-@contextlib.contextmanager
-def _gone_on_failure(scratch: Path) -> Iterator[None]:
-    """Leave nothing behind, whatever went wrong."""
-    try:
-        yield
-    except BaseException:
-        shutil.rmtree(scratch, ignore_errors=True)
-        raise
 
 
 def of_bench(name: str) -> list[tuple[str, Path]]:

@@ -136,7 +136,7 @@ def test_an_agent_without_its_model_does_not_stop_the_others(monkeypatch: pytest
         "make_model",
         lambda chosen, processes: Gone(first_action) if chosen.name == "fixed" else real(chosen, processes),
     )
-    _, found, told = benched(asked("naive,random"))
+    _, found, told = benched(asked("naive,random", suite="Crafter", episodes=1))
     assert told == [("naive", "no server there")]
     naive, random = found["agents"]
     assert (naive["complete"], naive["error"], random["complete"]) == (False, "no server there", True)
@@ -144,7 +144,7 @@ def test_an_agent_without_its_model_does_not_stop_the_others(monkeypatch: pytest
 
 
 def test_a_damaged_result_is_missing_and_named(here: Path) -> None:
-    bench, _, _ = benched(asked("random"))
+    bench, _, _ = benched(asked("random", suite="Crafter", episodes=2))
     (here / "runs/b/random/episodes/Crafter/seed-42/episode.json").write_text("{")
     found = results.gather(bench, {}, {})
     (random,) = found["agents"]
@@ -176,13 +176,13 @@ def test_a_killed_bench_goes_on_to_the_same_results(here: Path) -> None:
 
 
 def test_another_bench_is_not_gone_on_with() -> None:
-    benched(asked("random"))
+    benched(asked("random", suite="Crafter"))
     with pytest.raises(UserError, match="agents: random then, random, naive now"):
-        play.plan(asked("random,naive", resume=True))
+        play.plan(asked("random,naive", suite="Crafter", resume=True))
     with pytest.raises(UserError, match=r"b.random cannot be resumed"):
-        play.plan(asked("random", resume=True, steps=7))
+        play.plan(asked("random", suite="Crafter", resume=True, steps=7))
     with pytest.raises(UserError, match="is there already"):
-        play.plan(asked("random"))
+        play.plan(asked("random", suite="Crafter"))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,8 @@ def test_mistakes_are_told_before_anything_starts(here: Path, words: str, told: 
 def test_the_command_shows_the_scoreboard_and_lists_the_bench(here: Path) -> None:
     made = CliRunner().invoke(cli.app, ["bench", "smoke", "--agents=random,scripted", "--steps=4", "--run=first"])
     assert made.exit_code == 0, made.output
-    assert "not a language model" in " ".join(made.output.split()) and "scoreboard.html" in made.output
+    shown = " ".join(made.output.split())
+    assert "random; not a" in shown and "scripted, scripted;" in shown and "scoreboard.html" in shown
     listed = CliRunner().invoke(cli.app, ["runs"])
     assert "benches" in listed.output and "complete" in listed.output
 
