@@ -41,7 +41,11 @@ def loop2(
     ] = "",
     api_base: ApiBase = "",
     merged: Annotated[
-        bool, typer.Option("--merged", help="Specialists play as merged copies: faster, but a server each.")
+        bool,
+        typer.Option(
+            "--merged",
+            help="Specialists play as merged copies: no adapter to reckon at every token, but a server each.",
+        ),
     ] = False,
     max_tokens: MaxTokens = 0,
     scaffold: ScaffoldName = None,

@@ -21,7 +21,11 @@ def serve(
         typer.Option("--specialist", metavar="FOLDER", help="A trained specialist; may be repeated."),
     ] = None,
     merged: Annotated[
-        bool, typer.Option("--merged", help="Serve a copy with the one specialist worked in: faster, but nothing else.")
+        bool,
+        typer.Option(
+            "--merged",
+            help="Serve a copy with the one specialist worked in, and nothing else: no adapter to reckon at every token.",
+        ),
     ] = False,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 0,
     max_loras: Annotated[

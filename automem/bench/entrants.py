@@ -30,6 +30,12 @@ class Entrant:
     scaffolds: tuple[str, ...] = ()
     specialist: bool = False
 
+    @property
+    def written(self) -> str:
+        """As a person writes it."""
+        agent = SPECIALIST if self.specialist else self.agent
+        return f"{agent}:{'+'.join(self.scaffolds)}" if self.scaffolds else agent
+
 
 def parse(text: str) -> tuple[Entrant, ...]:
     """The entrants that a person wrote: ``random,naive,memory,memory:crafter/v1+nethack/v1,specialist``.

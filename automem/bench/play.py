@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
@@ -80,6 +81,7 @@ def plan(request: BenchRequest) -> PlannedBench:
         ),
         suite_seeds=request.seeds is None and request.episodes is None,
         suite_steps=request.steps is None,
+        command=_command(request),
     )
     if request.resume and storage.exists(name):
         runs.check_same("bench", name, storage.load(name).config.differences(config))
@@ -87,6 +89,23 @@ def plan(request: BenchRequest) -> PlannedBench:
         runs.free_folder(name)
     plans = {entrant.label: evaluate.plan(_request(request, name, entrant)) for entrant in request.entrants}
     return PlannedBench(config, plans, request.resume)
+
+
+def _command(request: BenchRequest) -> str:
+    """The command that plays the same again; where a server is, is not a part of it."""
+    specialist = None if request.specialist is None else request.specialist.model.name
+    options = {
+        "--agents": ",".join(entrant.written for entrant in request.entrants),
+        "--model": request.model.name,
+        "--seeds": request.seeds,
+        "--episodes": request.episodes,
+        "--steps": request.steps,
+        "--temperature": request.model.temperature or None,
+        "--max-tokens": request.model.max_tokens or None,
+        "--specialist": specialist,
+    }
+    words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+    return shlex.join(["automem", "bench", request.suite.lower(), *words])
 
 
 def _request(request: BenchRequest, name: str, entrant: Entrant) -> Request:

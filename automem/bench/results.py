@@ -64,6 +64,7 @@ def gather(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]
         "format": FORMAT,
         "bench": bench.config.name,
         "suite": bench.config.suite,
+        "command": bench.config.command,
         "complete": all(agent["complete"] for agent in agents),
         "settings": {
             "tasks": [task.model_dump(mode="json") for task in begun[0].config.tasks] if begun else [],

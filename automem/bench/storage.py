@@ -56,6 +56,8 @@ class BenchConfig(_Strict):
     """The seeds are the suite's own."""
     suite_steps: bool
     """The step limits are the suite's own."""
+    command: str
+    """What plays it again."""
 
     def differences(self, other: BenchConfig) -> list[str]:
         """In words, what makes the other another bench than this one."""

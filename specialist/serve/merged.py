@@ -1,6 +1,6 @@
 """A merged copy: a base model with an adapter worked into its weights, as a Hugging Face folder.
 
-It is served without room for adapters, which is faster where one specialist is asked a lot, and costs a copy of
+It is served without room for adapters, which saves reckoning the adapter at every token, and costs a copy of
 the whole model on disk and in memory. Made once for a base model and an adapter, and kept in the user's cache.
 """
 
