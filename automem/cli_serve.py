@@ -24,7 +24,7 @@ def serve(
         bool,
         typer.Option(
             "--merged",
-            help="Serve a copy with the one specialist worked in, and nothing else: no adapter to reckon at every token.",
+            help="Serve a copy with the one specialist worked in, and nothing else: no adapter to reckon with.",
         ),
     ] = False,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 0,
