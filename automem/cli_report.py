@@ -106,12 +106,12 @@ def page_about(name: str) -> Callable[[Path, bool], int] | None:
     from meta import storage as loops
     from specialist.search import storage as searches
 
-    if loops.exists(name) or (Path(name) / loops.LOOP).is_file():
+    if loops.LOOPS.is_one(name):
         from meta.page import write as write_loop
 
         loop = loops.load(name)
         return lambda path, force: write_loop(loop, path, force)
-    if searches.exists(name) or (Path(name) / searches.SEARCH).is_file():
+    if searches.SEARCHES.is_one(name):
         from specialist.page import write as write_search
 
         search = searches.load(name)

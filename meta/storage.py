@@ -17,7 +17,6 @@
 from __future__ import annotations
 
 import shutil
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -25,13 +24,13 @@ from typing import Any
 
 import orjson
 import tomli_w
-from pydantic import ValidationError
 
 from automem import runs, scaffold
 from automem.episode import RESULT as EPISODE
 from automem.episode import load_result, write_json
 from automem.errors import UserError
 from automem.scaffold import Scaffold
+from automem.shelf import Shelf, read_toml
 from meta.evidence import Attempt
 from meta.gate import Look
 from meta.points import points
@@ -202,31 +201,6 @@ def _write_config(folder: Path, config: LoopConfig) -> None:
     scratch.replace(folder / LOOP)
 
 
-def exists(name: str) -> bool:
-    """Whether there is a loop of this name."""
-    return (runs.runs_folder() / name / LOOP).is_file()
-
-
-def load(name: str) -> LoopFolder:
-    """A loop by name, or by the path of its folder. Raises `UserError`."""
-    for folder in (runs.runs_folder() / name, Path(name)):
-        if (folder / LOOP).is_file():
-            return LoopFolder(folder, _config(folder / LOOP))
-    known = ", ".join(loop.config.name for loop in all_loops()[:8]) or "none yet"
-    raise UserError(f"no loop {name!r} in {runs.runs_folder()}/. The latest loops: {known}")
-
-
-def all_loops() -> list[LoopFolder]:
-    """All readable loops, the latest first."""
-    found = []
-    for path in runs.runs_folder().glob(f"*/{LOOP}"):
-        try:
-            found.append(LoopFolder(path.parent, _config(path)))
-        except UserError:
-            continue
-    return sorted(found, key=lambda loop: loop.config.created, reverse=True)
-
-
 def read_json(path: Path) -> Any:
     """What a file of the loop holds; None when it is not there. Raises `UserError` when it is damaged."""
     try:
@@ -267,8 +241,6 @@ def _order(number: str) -> tuple[int, ...]:
     return tuple(int(part) if part.isdecimal() else 0 for part in number.split("."))
 
 
-def _config(path: Path) -> LoopConfig:
-    try:
-        return LoopConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise UserError(f"{path}: not a loop of this version of AutoMem: {error}") from error
+LOOPS = Shelf(LOOP, "loop", "loops", lambda folder: LoopFolder(folder, read_toml(folder / LOOP, LoopConfig, "loop")))
+"""All loops."""
+exists, load, all_loops = LOOPS.exists, LOOPS.load, LOOPS.all

@@ -12,18 +12,18 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import orjson
 import tomli_w
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from automem import runs
 from automem.errors import UserError
 from automem.runs import BENCH, Run
+from automem.shelf import Shelf, read_toml
 
 RESULTS = "results.json"
 TABLES = "results.md"
@@ -112,11 +112,6 @@ class Bench:
         )
 
 
-def exists(name: str) -> bool:
-    """Whether there is a bench of this name."""
-    return (runs.runs_folder() / name / BENCH).is_file()
-
-
 def create(config: BenchConfig) -> Bench:
     """Write a new bench folder. Raises `UserError` when the name is taken or the disk refuses."""
     folder = runs.free_folder(config.name)
@@ -125,33 +120,8 @@ def create(config: BenchConfig) -> Bench:
     return Bench(folder, config)
 
 
-def load(name: str) -> Bench:
-    """A bench by name, or by the path of its folder. Raises `UserError`."""
-    for folder in (runs.runs_folder() / name, Path(name)):
-        if (folder / BENCH).is_file():
-            return Bench(folder, _config(folder / BENCH))
-    known = ", ".join(bench.config.name for bench in all_benches()[:8]) or "none yet"
-    raise UserError(f"no bench {name!r} in {runs.runs_folder()}/. The latest benches: {known}")
-
-
-def is_bench(name: str) -> bool:
-    """Whether a name, or the path of a folder, is a bench's."""
-    return exists(name) or (Path(name) / BENCH).is_file()
-
-
-def all_benches() -> list[Bench]:
-    """All readable benches, the latest first."""
-    found = []
-    for path in runs.runs_folder().glob(f"*/{BENCH}"):
-        try:
-            found.append(Bench(path.parent, _config(path)))
-        except UserError:
-            continue
-    return sorted(found, key=lambda bench: bench.config.created, reverse=True)
-
-
-def _config(path: Path) -> BenchConfig:
-    try:
-        return BenchConfig.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise UserError(f"{path}: not a bench of this version of AutoMem: {error}") from error
+BENCHES = Shelf(
+    BENCH, "bench", "benches", lambda folder: Bench(folder, read_toml(folder / BENCH, BenchConfig, "bench"))
+)
+"""All benches."""
+exists, is_bench, load, all_benches = BENCHES.exists, BENCHES.is_one, BENCHES.load, BENCHES.all

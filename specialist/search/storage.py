@@ -21,16 +21,15 @@
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import tomli_w
-from pydantic import ValidationError
 
 from automem import runs, scaffold
 from automem.errors import UserError
 from automem.scaffold import Scaffold
+from automem.shelf import Shelf, read_toml
 from meta.points import points
 from meta.storage import read_json
 from specialist.recipe import Recipe
@@ -113,34 +112,10 @@ def create(config: SearchConfig, played: Scaffold) -> SearchFolder:
     return SearchFolder(folder, config)
 
 
-def exists(name: str) -> bool:
-    """Whether there is a search of this name."""
-    return (runs.runs_folder() / name / SEARCH).is_file()
+def _read(folder: Path) -> SearchFolder:
+    return SearchFolder(folder, read_toml(folder / SEARCH, SearchConfig, "search", {"gate": None}))
 
 
-def load(name: str) -> SearchFolder:
-    """A search by name, or by the path of its folder. Raises `UserError`."""
-    for folder in (runs.runs_folder() / name, Path(name)):
-        if (folder / SEARCH).is_file():
-            return SearchFolder(folder, _config(folder / SEARCH))
-    known = ", ".join(search.config.name for search in all_searches()[:8]) or "none yet"
-    raise UserError(f"no search {name!r} in {runs.runs_folder()}/. The latest ones: {known}")
-
-
-def all_searches() -> list[SearchFolder]:
-    """All readable searches, the latest first."""
-    found = []
-    for path in runs.runs_folder().glob(f"*/{SEARCH}"):
-        try:
-            found.append(SearchFolder(path.parent, _config(path)))
-        except UserError:
-            continue
-    return sorted(found, key=lambda search: search.config.created, reverse=True)
-
-
-def _config(path: Path) -> SearchConfig:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        return SearchConfig.model_validate({"gate": None} | data)  # TOML has no None: what is not there is none
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        raise UserError(f"{path}: not a search of this version of AutoMem: {error}") from error
+SEARCHES = Shelf(SEARCH, "search", "searches", _read)
+"""All searches."""
+exists, load, all_searches = SEARCHES.exists, SEARCHES.load, SEARCHES.all
