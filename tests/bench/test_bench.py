@@ -63,14 +63,14 @@ def renamed(found: dict[str, Any]) -> str:
 
 
 def test_two_benches_of_the_same_are_the_same(here: Path) -> None:
-    _, first, _ = benched(asked())
-    _, second, _ = benched(asked(name="other"))
+    _, first, _ = benched(asked(suite="Crafter", episodes=2))
+    _, second, _ = benched(asked(suite="Crafter", episodes=2, name="other"))
     assert renamed(first) == renamed(second)
     assert first["complete"] and [agent["label"] for agent in first["agents"]] == ["random", "naive", "memory"]
     stored = json.loads((here / "runs" / "b" / storage.RESULTS).read_text())
     assert stored == json.loads(json.dumps(first))
-    assert {len(agent["per_task"]) for agent in first["agents"]} == {4}
-    assert [agent["usage"]["calls"] for agent in first["agents"]] == [0, 48, 88]
+    assert [agent["per_task"]["Crafter"]["episodes"] for agent in first["agents"]] == [2, 2, 2]
+    assert [agent["usage"]["calls"] for agent in first["agents"]] == [0, 12, 22]
     # Runs of a bench are runs like others.
     assert runs.load("b/naive").config.agent == "naive"
     assert {run.config.name for run in runs.all_runs()} >= {"b/random", "other/memory"}
@@ -98,9 +98,9 @@ def flaky(monkeypatch: pytest.MonkeyPatch, failures: int) -> Flaky:
 
 
 def test_what_failed_is_tried_again_and_then_is_like_what_did_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, whole, _ = benched(asked("naive", name="other"))
+    _, whole, _ = benched(asked("naive", suite="Crafter", episodes=2, name="other"))
     made = flaky(monkeypatch, 3)
-    _, found, told = benched(asked("naive"))
+    _, found, told = benched(asked("naive", suite="Crafter", episodes=2))
     assert made.failures == 0 and not told
     assert renamed(found) == renamed(whole)
 
@@ -153,7 +153,7 @@ def test_a_damaged_result_is_missing_and_named(here: Path) -> None:
 
 
 def test_a_killed_bench_goes_on_to_the_same_results(here: Path) -> None:
-    words = "bench smoke --agents random,naive,memory,scripted --model fixed --steps 60 --run"
+    words = "bench smoke --agents random,naive,scripted --model fixed --steps 60 --run"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
 
     def command(name: str, *more: str) -> list[str]:
