@@ -133,8 +133,8 @@ async def play(
 ) -> EpisodeResult:
     """Play an episode to its end, going on from what its folder already holds.
 
-    Raises `automem.models.protocol.ModelError`, `automem.game_pool.GameFailed`, `EpisodeError` or
-    another `UserError`; what was played until then stays, and calling this again goes on from there.
+    Raises `automem.models.protocol.ModelError`, `automem.game_pool.GameFailed`,
+    `automem.agents.protocol.AgentFailed`, `EpisodeError` or another `UserError`; what was played until then stays, and calling this again goes on from there.
     """
     finished = load_result(job.folder)
     if finished is not None:
