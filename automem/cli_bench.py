@@ -28,6 +28,7 @@ from automem.cli_options import (
     stopped,
 )
 from automem.completion import complete_run, complete_target
+from automem.visible import visible_lines
 
 console = Console()
 errors = Console(stderr=True)
@@ -114,7 +115,7 @@ def bench(
         return make(chosen, asked, player)
 
     def failed(label: str, error: str) -> None:
-        errors.print(f"{label}: {error}", markup=False, highlight=False, soft_wrap=True, style="red")
+        errors.print(visible_lines(f"{label}: {error}"), markup=False, highlight=False, soft_wrap=True, style="red")
 
     try:
         made, results = asyncio.run(play.play(planned, lambda: Progress(console), failed, workers, beside, retries))
@@ -134,9 +135,9 @@ def _tell(made: Any, results: dict[str, Any]) -> None:
         console.print(str(made.folder / name), markup=False, highlight=False, soft_wrap=True)
     if not results["complete"]:
         missing = sum(agent["overall"]["planned"] - agent["overall"]["episodes"] for agent in results["agents"])
+        lacking = f"{missing} episodes are not finished and missing from the means" if missing else "Nobody could play"
         errors.print(
-            f"{missing} episodes are not finished and missing from the means. Once the cause is mended, "
-            f"go on with: {again(made.config.name)}",
+            f"{lacking}. Once the cause is mended, go on with: {again(made.config.name)}",
             markup=False,
             highlight=False,
             soft_wrap=True,

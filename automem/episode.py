@@ -133,12 +133,15 @@ async def play(
 ) -> EpisodeResult:
     """Play an episode to its end, going on from what its folder already holds.
 
-    Raises `automem.models.protocol.ModelError`, `automem.game_pool.GameFailed`, `EpisodeError` or
-    another `UserError`; what was played until then stays, and calling this again goes on from there.
+    Raises `automem.models.protocol.ModelError`, `automem.game_pool.GameFailed`,
+    `automem.agents.protocol.AgentFailed`, `EpisodeError` or another `UserError`; what was played until then stays, and
+    calling this again goes on from there.
     """
     finished = load_result(job.folder)
     if finished is not None:
-        _check_belongs(job, scaffold, model, specialist, finished)
+        check_belongs(
+            job, finished, _identity(scaffold), model.name, "" if specialist is None else specialist.model.name
+        )
         return finished
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
@@ -217,13 +220,17 @@ def _result(
     )
 
 
-def _check_belongs(
-    job: EpisodeJob, scaffold: Scaffold | None, model: Model, specialist: Specialist | None, result: EpisodeResult
-) -> None:
-    """A result that was copied here from another run must not be counted as this episode's."""
-    other = "" if specialist is None else specialist.model.name
+def check_belongs(job: EpisodeJob, result: EpisodeResult, scaffold: str, model: str, specialist: str) -> None:
+    """A result that was copied here from another run must not be counted as this episode's. Raises `EpisodeError`.
+
+    Args:
+        job: the episode.
+        result: what its folder holds.
+        scaffold: identity of what it plays by; empty for none.
+        model, specialist: names of who plays; empty for none.
+    """
     found = (result.task, result.seed, result.steps_limit, result.scaffold, result.model, result.specialist)
-    expected = (job.task, job.seed, job.steps, _identity(scaffold), model.name, other)
+    expected = (job.task, job.seed, job.steps, scaffold, model, specialist)
     if (*found, result.agent) != (*expected, job.agent):
         raise EpisodeError(
             f"{job.folder / RESULT}: is the result of another episode ({found[0]}, seed {found[1]}, at most {found[2]} "

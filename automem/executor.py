@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 
 from automem import episode
 from automem.agent import Specialist
+from automem.agents.protocol import AgentFailed
 from automem.episode import EpisodeError, EpisodeJob, EpisodeListener, EpisodeResult
 from automem.game_pool import GameFailed, GamePool
 from automem.models.protocol import ContextTooLong, Model, ModelError
@@ -22,7 +23,7 @@ from automem.prompts import TemplateProblem
 from automem.sandbox import Sandbox, SandboxConfig
 from automem.scaffold import Scaffold
 
-Fault = Literal["", "model", "game", "scaffold", "files"]
+Fault = Literal["", "model", "game", "scaffold", "agent", "files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class Outcome:
         result: None when the episode is not finished.
         error: why not, for people; None when it is.
         fault: where the error lies: "model" (it gave no reply), "game", "scaffold" (its prompts fail or do not fit
-            the model), "files" (what is stored cannot be gone on with); empty when there is none.
+            the model), "agent" (its code fails), "files" (what is stored cannot be gone on with); empty when there is
+            none.
     """
 
     job: EpisodeJob
@@ -132,7 +134,7 @@ class LocalExecutor:
             result = await episode.play(
                 job, scaffold, self._model, pool, self._listener, self._sandbox, self._specialist
             )
-        except (ModelError, GameFailed, TemplateProblem, EpisodeError) as error:
+        except (ModelError, GameFailed, TemplateProblem, AgentFailed, EpisodeError) as error:
             return Outcome(job, None, str(error), _fault(error))
         return Outcome(job, result, None)
 
@@ -142,4 +144,6 @@ def _fault(error: Exception) -> Fault:
         return "scaffold"
     if isinstance(error, ModelError):
         return "model"
+    if isinstance(error, AgentFailed):
+        return "agent"
     return "game" if isinstance(error, GameFailed) else "files"

@@ -205,7 +205,7 @@ class Run:
 
 @contextlib.contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold a folder of runs against other processes. Raises `UserError` when one is playing it."""
+    """Hold the folder of a run, or of several, against other processes. Raises `UserError` when one is playing it."""
     try:
         lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:

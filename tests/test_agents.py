@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import inspect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from automem import choosing, trace
 from automem.agents import registry
 from automem.agents.history import LENGTH
-from automem.agents.protocol import Seat
+from automem.agents.protocol import AgentFailed, Seat
 from automem.agents.simple import Simple
 from automem.episode import MEMORY, RESULT, STEPS, EpisodeError, EpisodeJob, EpisodeResult, load_result, play
 from automem.errors import UserError
@@ -253,6 +256,17 @@ class Sleeper:
         return "Noop"
 
 
+def broken_import(entry: metadata.EntryPoint) -> type:
+    raise ImportError("no module named helpful")
+
+
+DEFECTS = [
+    (broken_import, "agent 'wrong' cannot be loaded from its package: ImportError: no module named helpful"),
+    (lambda entry: type("Deaf", (), {"model": "none", "act": Sleeper.act}), "class Deaf cannot be made with a seat"),
+    (lambda entry: type("Lazy", (Sleeper,), {"act": None}), "class Lazy has no method `act`"),
+]
+
+
 def test_packages_add_agents(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     entry = metadata.EntryPoint("sleeper", f"{__name__}:Sleeper", registry.ENTRY_POINTS)
     wrong = metadata.EntryPoint("wrong", "os:getcwd", registry.ENTRY_POINTS)
@@ -263,5 +277,136 @@ def test_packages_add_agents(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert (result.agent, result.counts.fallback, result.steps) == ("sleeper", 0, 5)
     with pytest.raises(UserError, match="is not the class of an agent"):
         registry.kind("wrong")
+    for defect, told in DEFECTS:
+        monkeypatch.setattr(metadata.EntryPoint, "load", defect)
+        with pytest.raises(UserError, match=told):
+            registry.kind("wrong")
     with pytest.raises(UserError, match="there are random, naive, cot"):
         registry.kind("nobody")
+
+
+def made(act: Callable[[Seat, Observation], Any], model: Model) -> Simple:
+    """An agent that acts by a function."""
+
+    class Made:
+        def __init__(self, seat: Seat) -> None:
+            self.seat = seat
+
+        async def act(self, observation: Observation) -> Any:
+            found = act(self.seat, observation)
+            return await found if inspect.isawaitable(found) else found
+
+    return Simple(Made, Rules(), 7, model, name="steady")
+
+
+async def asks(seat: Seat, *contents: Any) -> str:
+    return await seat.ask([{"role": "user", "content": content} for content in contents])
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        (lambda seat, seen: 1 / 0, r"agent steady failed at step 0: ZeroDivisionError.* \(test_agents.py, line \d+\)"),
+        (lambda seat, seen: {}["\ud800"], "failed at step 0: KeyError"),
+        (lambda seat, seen: 7, "agent steady answered step 0 with a value of type int"),
+        (lambda seat, seen: seat.ask([]), "agent steady asks with a conversation that does not end"),
+        (lambda seat, seen: asks(seat, [{"type": "image"}]), "asks with something that is no conversation"),
+        (lambda seat, seen: seat.ask([{"role": "assistant", "content": "x"}]), "does not end with a user message"),
+    ],
+)
+def test_what_an_agents_code_does_wrong_is_told_by_its_name(act: Any, told: str) -> None:
+    with pytest.raises(AgentFailed, match=told) as raised:
+        asyncio.run(made(act, Fixed(first_action)).decide(Observation("", "")))
+    str(raised.value).encode()  # it is written to results
+
+
+def test_an_agent_that_says_it_asks_nobody_must_not_ask() -> None:
+    with pytest.raises(AgentFailed, match='steady asks a model, and its class says `model = "none"`'):
+        asyncio.run(made(lambda seat, seen: asks(seat, "x"), Nobody()).decide(Observation("", "")))
+
+
+def test_an_agent_that_takes_no_notice_of_a_lost_model_does_not_play_on() -> None:
+    def gone(messages: Sequence[Message]) -> str:
+        raise ModelUnavailable("the server is gone")
+
+    async def careless(seat: Seat) -> str:
+        with contextlib.suppress(Exception):
+            await asks(seat, "x")
+        return "Do"
+
+    with pytest.raises(ModelUnavailable, match="the server is gone"):
+        asyncio.run(made(lambda seat, seen: careless(seat), Fixed(gone)).decide(Observation("", "")))
+
+
+async def twice(seat: Seat) -> str:
+    """Asks for a plan, which may not fit, and then for an action."""
+    try:
+        plan = await asks(seat, "the whole story")
+    except ContextTooLong:
+        plan = "none"
+    return await asks(seat, f"plan {plan}")
+
+
+async def at_once(seat: Seat) -> str:
+    """Asks two things at once; the first is answered last."""
+    first, second = await asyncio.gather(asks(seat, "slow"), asks(seat, "quick"))
+    return first if second == "Do" else "Noop"
+
+
+class Slow(Fixed):
+    """Answers what is slow once it has answered what is quick."""
+
+    def __init__(self, rule: Callable[[Sequence[Message]], str]) -> None:
+        super().__init__(rule)
+        self.answered = asyncio.Event()
+
+    async def complete(self, messages: Sequence[Message]) -> Any:
+        if messages[-1]["content"] == "slow":
+            await self.answered.wait()
+        reply = await super().complete(messages)
+        self.answered.set()
+        return reply
+
+
+def story(messages: Sequence[Message]) -> str:
+    asked = messages[-1]["content"]
+    if asked == "the whole story":
+        raise ContextTooLong("too long")
+    return "Do" if asked in ("plan none", "quick") else "Move West"
+
+
+@pytest.mark.parametrize("act", [twice, at_once])
+def test_a_recorded_step_answers_each_question_as_then(act: Any) -> None:
+    def player(model: Model) -> Simple:
+        return made(lambda seat, seen: act(seat), model)
+
+    seen = Observation("grass", "")
+    then = asyncio.run(player(Slow(story)).decide(seen))
+    record = StepRecord(
+        0, seen.text, then.log, then.plan, then.raw_action, then.action, then.invalid, then.fallback, 0.0, 0.0, {},
+        False, False, system="",
+    )  # fmt: skip
+    again = asyncio.run(player(Nobody()).decide(seen, record))
+    assert (again.action, sorted(turn.text for turn in again.plan)) == (
+        then.action,
+        sorted(turn.text for turn in then.plan),
+    )
+    other = made(lambda seat, seen: asks(seat, "something else"), Nobody())
+    with pytest.raises(AgentFailed, match="steady: step 0 does not go as it was recorded"):
+        asyncio.run(other.decide(seen, record))
+
+
+def test_a_trace_keeps_what_was_asked_whatever_becomes_of_the_messages() -> None:
+    async def reuses(seat: Seat) -> str:
+        conversation = [{"role": "user", "content": "before"}, {"role": "user", "content": "now \ud800"}]
+        reply = await seat.ask(conversation)
+        for message in conversation:
+            message["content"] = "changed"
+        return reply
+
+    sent: list[list[Message]] = []
+    model = Fixed(lambda asked: sent.append([dict(one) for one in asked]) or "Do")
+    (turn,) = asyncio.run(made(lambda seat, seen: reuses(seat), model).decide(Observation("", ""))).plan
+    assert [*(turn.context or ()), {"role": "user", "content": turn.prompt.text("")}] == sent[0]
+    assert sent[0][0]["content"] == "before"
+    sent[0][1]["content"].encode()  # it is written to the trace

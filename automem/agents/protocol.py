@@ -14,10 +14,15 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from automem.agent import Decision, Rules
+from automem.errors import UserError
 from automem.memory import Memory
 from automem.models.protocol import Message
 from automem.records import StepRecord
 from games.protocol import Observation
+
+
+class AgentFailed(UserError):
+    """An agent cannot go on: its own code raised, or answered with what is no action. Other episodes can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,8 @@ class Seat:
         rules: task, actions with what they do, instructions, default action.
         dice: chance that is the same whenever this episode is played; an agent uses no other.
         ask: the text of the model's reply to a conversation that ends with a user message. Raises
-            `automem.models.protocol.ContextTooLong` when it does not fit, and may be called again then.
+            `automem.models.protocol.ContextTooLong` when it does not fit, and may be called again then. Where there
+            is no reply at all, the episode pauses, whatever the agent makes of it.
         last: the last step's action; None at the first step.
     """
 

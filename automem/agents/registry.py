@@ -6,6 +6,7 @@ agent's, its value a class as `automem.agents.protocol.Agent` describes it, or a
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
@@ -18,11 +19,12 @@ from automem.agents.naive import Naive
 from automem.agents.protocol import Player
 from automem.agents.random import Random
 from automem.agents.scripted import ScriptedAgent
-from automem.agents.simple import Simple
+from automem.agents.simple import TOLD, Simple
 from automem.errors import UserError
 from automem.models.protocol import Model
 from automem.sandbox import Sandbox
 from automem.scaffold import Scaffold
+from automem.vocabulary import one_line
 
 ENTRY_POINTS = "automem.agents"
 
@@ -43,14 +45,37 @@ def names() -> tuple[str, ...]:
 
 
 def kind(name: str) -> Any:
-    """The class of the agent of this name. Raises `UserError` when there is none."""
-    found: Any = choosing.chosen(name, OURS, ENTRY_POINTS, "agent")
+    """The class of the agent of this name. Raises `UserError` when there is none, or none that could play."""
+    try:
+        found: Any = choosing.chosen(name, OURS, ENTRY_POINTS, "agent")
+    except UserError:
+        raise
+    except Exception as error:  # whatever the import of a package runs into
+        told = one_line(f"{type(error).__name__}: {error}", TOLD)
+        raise UserError(f"agent {name!r} cannot be loaded from its package: {told}") from error
     if not isinstance(found, type) or not isinstance(getattr(found, "model", None), str):
         raise UserError(
             f"agent {name!r}: {found!r} is not the class of an agent; it needs `model`, the name of the model that it "
             'plays with ("" for the one that is asked for, "none" for none)'
         )
+    if lacking := _lacking(found):
+        raise UserError(f"agent {name!r}: class {found.__qualname__} {lacking} (automem/agents/protocol.py)")
     return found
+
+
+def _lacking(kind: type) -> str:
+    """What keeps a class from being an agent; empty when nothing does."""
+    if issubclass(kind, MemoryAgent):
+        return ""
+    if not callable(getattr(kind, "act", None)):
+        return "has no method `act`; write async def act(self, observation)"
+    try:
+        inspect.signature(kind).bind(None)
+    except TypeError:
+        return "cannot be made with a seat alone; write def __init__(self, seat)"
+    except ValueError:  # a class that Python cannot look into: it will show when it is made
+        return ""
+    return ""
 
 
 def remembers(name: str) -> bool:
@@ -89,7 +114,7 @@ def seated(
     """
     chosen = kind(name)
     if not issubclass(chosen, MemoryAgent):
-        return Simple(chosen, rules, seed, model, listener)
+        return Simple(chosen, rules, seed, model, listener, name)
     if scaffold is None:
         raise UserError(f"agent {name!r} plays by a scaffold, and there is none")
     return chosen(rules, model, scaffold, sandbox, listener, specialist)

@@ -6,12 +6,16 @@ import re
 from dataclasses import dataclass
 
 from automem.agents import registry
+from automem.bench.storage import BENCH, RESULTS, SCOREBOARD, TABLES
 from automem.errors import UserError
 
 SPECIALIST = "specialist"
 """The memory agent with the specialist that the bench is given."""
 
 MOST = 16
+
+TAKEN = frozenset({BENCH, RESULTS, TABLES, SCOREBOARD})
+"""Names of a bench's own files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,10 @@ def _entrant(part: str, text: str) -> Entrant:
     registry.kind(agent)
     if scaffolds and not registry.remembers(agent):
         raise UserError(f"--agents {part}: agent {agent} plays without a scaffold")
-    return Entrant(_label(part), agent, scaffolds, specialist)
+    label = _label(part)
+    if not label or label in TAKEN:
+        raise UserError(f"--agents {part}: {label or 'this'!r} cannot name an agent's folder in a bench")
+    return Entrant(label, agent, scaffolds, specialist)
 
 
 def known() -> tuple[str, ...]:
@@ -77,4 +84,4 @@ def known() -> tuple[str, ...]:
 
 def _label(part: str) -> str:
     """The name as a folder's."""
-    return re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-.")[:100]
+    return re.sub(r"[^A-Za-z0-9._]+", "-", part).strip("-._")[:100]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
@@ -70,6 +70,8 @@ def plan(request: BenchRequest) -> PlannedBench:
         raise UserError("--resume needs the name of the bench to go on with: add --run NAME (automem runs lists them)")
     if any(entrant.specialist for entrant in request.entrants) and request.specialist is None:
         raise UserError("agent specialist needs to know which: --specialist, the folder of an adapter or a model")
+    if request.specialist is not None and not any(entrant.specialist for entrant in request.entrants):
+        raise UserError("--specialist: no agent plays with it; name specialist among the --agents")
     name = runs.valid_name(request.name or runs.new_name(f"bench-{request.suite}", request.model.name))
     config = BenchConfig(
         name=name,
@@ -84,7 +86,9 @@ def plan(request: BenchRequest) -> PlannedBench:
         command=_command(request),
     )
     if request.resume and storage.exists(name):
-        runs.check_same("bench", name, storage.load(name).config.differences(config))
+        there = storage.load(name)
+        whole = len(there.runs()) == len(there.config.agents)
+        runs.check_same("bench", name, there.config.differences(config, whole))
     else:
         runs.free_folder(name)
     plans = {entrant.label: evaluate.plan(_request(request, name, entrant)) for entrant in request.entrants}
@@ -93,7 +97,7 @@ def plan(request: BenchRequest) -> PlannedBench:
 
 def _command(request: BenchRequest) -> str:
     """The command that plays the same again; where a server is, is not a part of it."""
-    specialist = None if request.specialist is None else request.specialist.model.name
+    specialist = request.specialist
     options = {
         "--agents": ",".join(entrant.written for entrant in request.entrants),
         "--model": request.model.name,
@@ -102,9 +106,11 @@ def _command(request: BenchRequest) -> str:
         "--steps": request.steps,
         "--temperature": request.model.temperature or None,
         "--max-tokens": request.model.max_tokens or None,
-        "--specialist": specialist,
+        "--specialist": specialist and (specialist.adapter or specialist.model.name),
+        "--consult-turns": specialist and specialist.consult_turns,
     }
     words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
+    words += ["--merged"] if specialist and specialist.merged else []
     return shlex.join(["automem", "bench", request.suite.lower(), *words])
 
 
@@ -150,20 +156,71 @@ async def play(
     name = planned.config.name
     there = planned.resume and storage.exists(name)
     bench = storage.load(name) if there else storage.create(planned.config)
+    with bench.exclusive():
+        return bench, await _play(planned, bench, watcher, told, workers, beside, retries)
+
+
+async def _play(
+    planned: PlannedBench,
+    bench: Bench,
+    watcher: Callable[[], Watcher],
+    told: Callable[[str, str], None],
+    workers: int,
+    beside: Beside | None,
+    retries: int,
+) -> dict[str, Any]:
     seconds = dict(results.seconds(bench))
     errors: dict[str, str] = {}
-    async with AsyncExitStack() as held:
-        made: dict[PlayedModel, Model] = {}
+    waiting = list(planned.plans.values())
+    async with _Models() as models:
         for label, plan in planned.plans.items():
             start = time.monotonic()
             try:
-                await _agent(plan, planned.resume, watcher(), workers, beside, retries, made, held)
+                await _agent(plan, planned.resume, watcher(), workers, beside, retries, models)
             except ModelError as error:
                 errors[label] = str(error)
                 told(label, str(error))
             seconds[label] = round(seconds.get(label, 0.0) + time.monotonic() - start, 1)
             results.write(bench, seconds, errors)
-    return bench, results.write(bench, seconds, errors)
+            waiting.pop(0)
+            await models.keep([other.config.model for other in waiting if other.config.specialist is None])
+    return results.write(bench, seconds, errors)
+
+
+class _Models:
+    """Models of agents that play one after another. One stays open for as long as a later agent plays with it.
+
+    No longer: the next agent's server may need the room.
+    """
+
+    def __init__(self) -> None:
+        self._shared: dict[PlayedModel, Model] = {}
+        self._own: list[Model] = []
+
+    async def __aenter__(self) -> _Models:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.keep([])
+
+    def shared(self, asked: PlayedModel, processes: int) -> Model:
+        """The model of this name, the same for all agents that ask for it."""
+        if asked not in self._shared:
+            self._shared[asked] = evaluate.make_model(asked, processes)
+        return self._shared[asked]
+
+    def own(self, model: Model) -> Model:
+        """A model of one agent alone."""
+        self._own.append(model)
+        return model
+
+    async def keep(self, asked: Sequence[PlayedModel]) -> None:
+        """Close all but the shared ones of these names."""
+        over, self._own = self._own, []
+        over += [self._shared.pop(name) for name in list(self._shared) if name not in asked]
+        async with AsyncExitStack() as closing:  # every one of them, even when another cannot be closed
+            for model in over:
+                closing.push_async_callback(model.close)
 
 
 async def _agent(
@@ -173,10 +230,9 @@ async def _agent(
     workers: int,
     beside: Beside | None,
     retries: int,
-    made: dict[PlayedModel, Model],
-    held: AsyncExitStack,
+    models: _Models,
 ) -> None:
-    """Play one agent's run. Models stay open until `held` ends: the next agent may play with the same."""
+    """Play one agent's run. Its models stay open: the next agent may play with the same."""
     asked = plan.config.model
     workers = workers or evaluate.default_workers(asked.name)
     processes = min(workers, os.cpu_count() or 1)
@@ -184,13 +240,9 @@ async def _agent(
     if plan.config.specialist is not None:
         assert beside is not None
         model, specialist = beside(asked, evaluate.make_model(asked, processes))
-        held.push_async_callback(model.close)
-        held.push_async_callback(specialist.model.close)
+        models.own(model), models.own(specialist.model)
     else:
-        if asked not in made:
-            made[asked] = evaluate.make_model(asked, processes)
-            held.push_async_callback(made[asked].close)
-        model = made[asked]
+        model = models.shared(asked, processes)
     with watcher:
         for one in [model] if specialist is None else [model, specialist.model]:
             watcher.reaching(one.name)

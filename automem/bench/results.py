@@ -10,13 +10,15 @@ import games
 from automem.balrog import scoring
 from automem.bench import intervals
 from automem.bench.storage import RESULTS, Bench, PlannedAgent
-from automem.episode import EpisodeError, EpisodeJob, EpisodeResult, load_result, write_json
+from automem.episode import EpisodeError, EpisodeResult, check_belongs, load_result, write_json
 from automem.metrics import Counts, rates
 from automem.models.registry import NO_LANGUAGE_MODELS
-from automem.runs import Run
+from automem.runs import Run, RunConfig
 from automem.statistics import mean
 
 FORMAT = 1
+
+NOT_BEGUN = "not begun"
 
 TIMES = ("seconds_per_step",)
 """Behaviour metrics that differ between two equal benches."""
@@ -41,7 +43,8 @@ def seconds(bench: Bench) -> dict[str, float]:
 def errors(bench: Bench) -> dict[str, str]:
     """Label -> why an agent could not be played, as the last results say."""
     found = bench.results() or {"agents": ()}
-    return {agent["label"]: agent["error"] for agent in found["agents"] if agent["error"]}
+    told = {agent["label"]: agent["error"] for agent in found["agents"] if agent["error"]}
+    return {label: error for label, error in told.items() if error != NOT_BEGUN}  # it may have, since
 
 
 def gather(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]) -> dict[str, Any]:
@@ -58,8 +61,9 @@ def gather(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]
         seconds: label -> seconds of playing.
         errors: label -> why an agent could not be played.
     """
-    agents = [_agent(bench, agent, errors.get(agent.label)) for agent in bench.config.agents]
     begun = bench.runs()
+    planned = sum(len(task.seeds) for task in begun[0].config.tasks) if begun else 0
+    agents = [_agent(bench, agent, errors.get(agent.label), planned) for agent in bench.config.agents]
     return {
         "format": FORMAT,
         "bench": bench.config.name,
@@ -72,16 +76,25 @@ def gather(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]
             "suite_steps": bench.config.suite_steps,
         },
         "agents": agents,
-        "versions": begun[0].config.versions if begun else {},
+        "versions": _versions([run.config for run in begun]),
         "times": {"created": bench.config.created, "seconds": dict(seconds)},
     }
 
 
-def _agent(bench: Bench, agent: PlannedAgent, error: str | None) -> dict[str, Any]:
+def _versions(configs: Sequence[RunConfig]) -> dict[str, str]:
+    """Package -> version, of all runs; of one that changed between them, each."""
+    found: dict[str, list[str]] = {}
+    for config in configs:
+        for package, version in config.versions.items():
+            found.setdefault(package, []).append(version)
+    return {package: ", ".join(dict.fromkeys(found[package])) for package in sorted(found)}
+
+
+def _agent(bench: Bench, agent: PlannedAgent, error: str | None, planned_of_others: int) -> dict[str, Any]:
     run = bench.run(agent.label)
     head: dict[str, Any] = {"label": agent.label, "agent": agent.agent}
     if run is None:
-        nothing = _joined([]) | {"standard_error": None, "interval": None}
+        nothing = _joined([]) | {"planned": planned_of_others, "standard_error": None, "interval": None}
         return {
             **head,
             "model": None,
@@ -94,13 +107,12 @@ def _agent(bench: Bench, agent: PlannedAgent, error: str | None) -> dict[str, An
             "per_game": {},
             "per_task": {},
             "failed": [],
-            "error": error or "not begun",
+            "error": error or NOT_BEGUN,
             "usage": _usage(Counts()),
             "behaviour": {},
         }
     config = run.config
-    jobs = run.jobs()
-    played, damaged = _played(jobs)
+    played, damaged = _played(run)
     planned = {task.task: len(task.seeds) for task in config.tasks}
     per_task = {task: _task(played[task], planned[task]) for task in planned}
     of_game: dict[str, list[str]] = {}
@@ -109,6 +121,7 @@ def _agent(bench: Bench, agent: PlannedAgent, error: str | None) -> dict[str, An
     per_game = {game: _game(tasks, played, per_task) for game, tasks in of_game.items()}
     counts = reduce(Counts.merged, (r.counts for results in played.values() for r in results), Counts())
     specialist = config.specialist
+    complete = all(row["complete"] for row in per_task.values())
     return {
         **head,
         "model": config.model.name,
@@ -117,24 +130,30 @@ def _agent(bench: Bench, agent: PlannedAgent, error: str | None) -> dict[str, An
         "specialist": None if specialist is None else specialist.model.name,
         "scaffolds": {game: {"ref": s.ref, "identity": s.identity} for game, s in config.scaffolds.items()},
         "run": config.name,
-        "complete": all(row["complete"] for row in per_task.values()),
+        "complete": complete,
         "overall": _overall(of_game, played, per_game),
         "per_game": per_game,
         "per_task": per_task,
-        "failed": _failed(run, played) + damaged,
-        "error": error,
+        "failed": _failed(run, played, damaged),
+        "error": None if complete else error,  # of what is all there, nothing is missing
         "usage": _usage(counts),
         "behaviour": {name: value for name, value in rates(counts).items() if name not in TIMES},
     }
 
 
-def _played(jobs: Sequence[EpisodeJob]) -> tuple[dict[str, list[EpisodeResult]], list[dict[str, Any]]]:
-    """Finished episodes by task, and those whose result cannot be read."""
+def _played(run: Run) -> tuple[dict[str, list[EpisodeResult]], list[dict[str, Any]]]:
+    """Finished episodes by task, and those whose result cannot be read or is not theirs."""
+    config, jobs = run.config, run.jobs()
+    specialist = "" if config.specialist is None else config.specialist.model.name
     played: dict[str, list[EpisodeResult]] = {job.task: [] for job in jobs}
     damaged = []
     for job in sorted(jobs, key=lambda job: (job.task, job.seed)):
+        scaffold = config.scaffolds.get(games.game_of(job.task))
         try:
             result = load_result(job.folder)
+            if result is not None:
+                check_belongs(job, result, scaffold.identity if scaffold else "", config.model.name, specialist)
+                _check_range(result)
         except EpisodeError as error:
             damaged.append({"task": job.task, "seed": job.seed, "error": str(error)})
             continue
@@ -143,11 +162,21 @@ def _played(jobs: Sequence[EpisodeJob]) -> tuple[dict[str, list[EpisodeResult]],
     return played, damaged
 
 
-def _failed(run: Run, played: Played) -> list[dict[str, Any]]:
-    """Episodes that failed when they were last played and are not finished since."""
-    finished = {(result.task, result.seed) for results in played.values() for result in results}
+def _check_range(result: EpisodeResult) -> None:
+    if not 0.0 <= result.progression <= 1.0:
+        raise EpisodeError(
+            f"{result.task}: its game says progression {result.progression}, which is not between 0 and 1; mend the "
+            "game and play a new bench"
+        )
+
+
+def _failed(run: Run, played: Played, damaged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Episodes that failed when they were last played and are not finished since, and damaged ones; each once."""
+    known = {(result.task, result.seed) for results in played.values() for result in results}
+    known |= {(one["task"], one["seed"]) for one in damaged}
     summary = run.summary() or {}
-    return [one for one in summary.get("failed", ()) if (one["task"], one["seed"]) not in finished]
+    failed = [one for one in summary.get("failed", ()) if (one["task"], one["seed"]) not in known]
+    return sorted([*failed, *damaged], key=lambda one: (one["task"], one["seed"]))
 
 
 def _task(results: Sequence[EpisodeResult], planned: int) -> dict[str, Any]:

@@ -93,7 +93,8 @@ def row(agent: Mapping[str, Any], game: str) -> Mapping[str, Any]:
 
 def labels(agent: Mapping[str, Any]) -> list[str]:
     """What must stand beside an agent's name, most important first."""
-    found = [] if agent["language_model"] else ["not a language model"]
+    # None: it has not begun, and what it plays with is not known.
+    found = ["not a language model"] if agent["language_model"] is False else []
     if not agent["complete"]:
         found.append(incomplete(agent["overall"]) or "incomplete")
     return found
@@ -108,7 +109,7 @@ def incomplete(found: Mapping[str, Any]) -> str:
 
 def who(agent: Mapping[str, Any]) -> str:
     """Agent, model and specialist in words: ``memory, smollm2 with specialist NAME``."""
-    model = "" if agent["model"] == "none" else f", {agent['model']}"
+    model = "" if agent["model"] in ("none", None) else f", {agent['model']}"
     return f"{agent['agent']}{model}{' with specialist ' + agent['specialist'] if agent['specialist'] else ''}"
 
 
@@ -169,7 +170,7 @@ def cautions(results: Results) -> list[str]:
             f"Played on generated levels, not on the official ones: {', '.join(generated)}. Figures on the two are "
             "never mixed."
         )
-    others = [agent["label"] for agent in ranked(results) if not agent["language_model"]]
+    others = [agent["label"] for agent in ranked(results) if agent["language_model"] is False]
     if others:
         found.append(
             f"Not language models: {', '.join(others)}. Such agents are programs or fixed replies; their figures say "

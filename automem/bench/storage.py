@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -59,9 +60,16 @@ class BenchConfig(_Strict):
     command: str
     """What plays it again."""
 
-    def differences(self, other: BenchConfig) -> list[str]:
-        """In words, what makes the other another bench than this one."""
-        named = (("suite", self.suite, other.suite), ("agents", _listed(self), _listed(other)))
+    def differences(self, other: BenchConfig, whole: bool = True) -> list[str]:
+        """In words, what makes the other another bench than this one.
+
+        Args:
+            other: what is asked for now.
+            whole: every agent has begun. What an agent that has not would play is known by the command alone.
+        """
+        named = [("suite", self.suite, other.suite), ("agents", _listed(self), _listed(other))]
+        if not whole:
+            named.append(("command", self.command, other.command))
         return [f"{what}: {then} then, {now} now" for what, then, now in named if then != now]
 
 
@@ -78,9 +86,8 @@ class Bench:
 
     def run(self, label: str) -> Run | None:
         """The run of an agent; None while it has not begun."""
-        name = f"{self.config.name}/{label}"
         folder = self.folder / label
-        return runs.load(str(folder)) if (folder / runs.RUN).is_file() or runs.exists(name) else None
+        return runs.load(str(folder.absolute())) if (folder / runs.RUN).is_file() else None
 
     def runs(self) -> list[Run]:
         """The runs that have begun, in the order of the agents."""
@@ -99,17 +106,21 @@ class Bench:
 
     def line(self) -> tuple[str, ...]:
         """For a list of benches: name, created, suite, agents, how many episodes are finished, whether that is all."""
-        planned = [run.jobs() for run in self.runs()]
+        try:
+            planned = [run.jobs() for run in self.runs()]
+        except UserError:  # one run that cannot be read must not hide all others
+            return (*self._told(), "?", "has a run that cannot be read")
         finished = sum((job.folder / "episode.json").is_file() for jobs in planned for job in jobs)
         whole = len(planned) == len(self.config.agents) and finished == sum(map(len, planned))
-        return (
-            self.config.name,
-            self.config.created.replace("+00:00", "Z"),
-            self.config.suite,
-            _listed(self.config),
-            str(finished),
-            "complete" if whole else "incomplete",
-        )
+        return (*self._told(), str(finished), "complete" if whole else "incomplete")
+
+    def _told(self) -> tuple[str, ...]:
+        config = self.config
+        return config.name, config.created.replace("+00:00", "Z"), config.suite, _listed(config)
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Hold the bench against other processes. Raises `UserError` when one is playing it."""
+        return runs.exclusive(self.folder)
 
 
 def create(config: BenchConfig) -> Bench:

@@ -31,7 +31,7 @@ def scoreboard(results: Mapping[str, Any]) -> Table:
     table.add_column("agent", overflow="fold")
     table.add_column("what it is", overflow="fold")
     for column in columns:
-        table.add_column(standing.game_name(column), justify="right")
+        table.add_column(Text(visible(standing.game_name(column))), justify="right")
     for agent in standing.ranked(results):
         told = "; ".join([standing.who(agent), *standing.labels(agent)])
         cells = [_cell(standing.row(agent, column)) for column in columns]

@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli_w
 from rich.console import Console
 from typer.testing import CliRunner
 
-from automem import cli, evaluate, runs
-from automem.bench import entrants, play, results, storage
+from automem import choosing, cli, evaluate, runs
+from automem.agents import registry
+from automem.agents.protocol import Seat
+from automem.bench import entrants, play, results, standing, storage
 from automem.bench.play import BenchRequest
 from automem.episode import EpisodeJob
 from automem.errors import UserError
@@ -26,7 +32,8 @@ from automem.executor import Outcome
 from automem.models.fixed import Fixed, first_action
 from automem.models.protocol import Message, ModelUnavailable
 from automem.progress import Progress
-from automem.runs import PlayedModel
+from automem.runs import PlayedModel, PlayedSpecialist
+from games.protocol import Observation
 
 ROOT = Path(__file__).parents[2]
 
@@ -173,6 +180,140 @@ def test_a_killed_bench_goes_on_to_the_same_results(here: Path) -> None:
     cut, whole = (json.loads((here / "runs" / name / "results.json").read_text()) for name in ("cut", "whole"))
     assert json.dumps(timeless(cut)).replace('"cut/', '"whole/') == json.dumps(timeless(whole))
     assert (here / "runs/whole/scoreboard.html").is_file() and (here / "runs/whole/results.md").is_file()
+
+
+def small(agents: str, **more: Any) -> BenchRequest:
+    return asked(agents, **({"suite": "Crafter", "episodes": 1, "steps": 2} | more))
+
+
+class Faulty:
+    """A package's agent whose code fails at its second step."""
+
+    model = "none"
+
+    def __init__(self, seat: Seat) -> None:
+        self.seat = seat
+
+    async def act(self, observation: Observation) -> str:
+        if self.seat.last is None:
+            return "Noop"
+        raise KeyError("here \x1b[2J")
+
+
+def test_an_agent_whose_code_fails_costs_its_own_episodes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = metadata.EntryPoint("faulty", f"{__name__}:Faulty", registry.ENTRY_POINTS)
+    monkeypatch.setattr(choosing, "entry_points", lambda group: [entry])
+    monkeypatch.setattr(metadata.EntryPoint, "load", lambda self: Faulty)
+    monkeypatch.setattr(evaluate, "FIRST_WAIT", 10**6)  # such an episode is not tried again
+    _, found, told = benched(small("faulty,random"))
+    faulty, random = found["agents"]
+    assert not told and random["complete"] and not faulty["complete"]
+    assert faulty["overall"]["progression"] is None and faulty["overall"]["planned"] == 1
+    assert "agent faulty failed at step 1: KeyError" in faulty["failed"][0]["error"]
+
+
+def test_a_result_of_another_episode_is_missing_and_named_once(here: Path) -> None:
+    bench, _, _ = benched(small("random", episodes=3))
+    folder = here / "runs/b/random/episodes/Crafter"
+    (folder / "seed-43/episode.json").write_bytes((folder / "seed-42/episode.json").read_bytes())
+    wrong = json.loads((folder / "seed-44/episode.json").read_text()) | {"progression": 1.5}
+    (folder / "seed-44/episode.json").write_text(json.dumps(wrong))
+    for found in (results.gather(bench, {}, {}), benched(small("random", episodes=3, resume=True))[1]):
+        (random,) = found["agents"]
+        assert list(random["per_task"]["Crafter"]["by_seed"]) == ["42"]
+        assert not found["complete"] and random["overall"]["episodes"] == 1
+        assert [one["seed"] for one in random["failed"]] == [43, 44]
+        assert "result of another episode" in random["failed"][0]["error"]
+        assert "not between 0 and 1" in random["failed"][1]["error"]
+
+
+class Closing(Fixed):
+    """Says when it is closed."""
+
+    def __init__(self, said: list[str]) -> None:
+        super().__init__(first_action)
+        self._said = said
+
+    async def ready(self) -> None:
+        self._said.append("ready")
+
+    async def close(self) -> None:
+        self._said.append("closed")
+
+
+def test_a_model_stays_open_until_nobody_plays_with_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    real = evaluate.make_model
+
+    def make(chosen: PlayedModel, processes: int) -> Any:
+        said.append(f"made {chosen.name}")
+        return Closing(said) if chosen.name == "fixed" else real(chosen, processes)
+
+    monkeypatch.setattr(evaluate, "make_model", make)
+    benched(small("naive,cot,random"))
+    assert said == ["made fixed", "ready", "ready", "closed", "made none"]
+
+
+def test_one_process_at_a_time_plays_a_bench(here: Path) -> None:
+    bench, _, _ = benched(small("random"))
+    with bench.exclusive(), pytest.raises(UserError, match="another process is playing"):
+        benched(small("random", resume=True))
+    assert benched(small("random", resume=True))[1]["complete"]
+
+
+def test_nobody_has_begun_and_nothing_is_claimed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(Fixed):
+        async def ready(self) -> None:
+            raise ModelUnavailable("no server there")
+
+    with monkeypatch.context() as away:
+        away.setattr(evaluate, "make_model", lambda chosen, processes: Gone(first_action))
+        _, found, _ = benched(small("naive", steps=None))
+    (naive,) = found["agents"]
+    assert standing.labels(naive) == ["incomplete"] and standing.who(naive) == "naive"
+    assert not any("Not language models" in caution for caution in standing.cautions(found))
+    # Its settings are known, though no run has them yet: they cannot become others.
+    with pytest.raises(UserError, match=r"command: .* then, .*--steps 2 now"):
+        play.plan(small("naive", resume=True))
+
+
+def test_what_has_not_begun_counts_as_planned_and_later_as_begun(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, whole, _ = benched(small("random,naive"))
+    shutil.move(here / "runs/b/naive", here / "kept")
+    found = results.write(bench, {}, {})
+    naive = found["agents"][1]
+    assert (naive["error"], naive["overall"]["planned"], found["complete"]) == (results.NOT_BEGUN, 1, False)
+    shutil.move(here / "kept", here / "runs/b/naive")
+    assert results.errors(bench) == {}
+    assert timeless(results.write(bench, {}, {"naive": "no server there"})) == timeless(whole)
+
+
+def test_versions_are_those_of_every_agent(here: Path) -> None:
+    bench, _, _ = benched(small("random,naive"))
+    path = here / "runs/b/naive/run.toml"
+    changed = tomllib.loads(path.read_text())
+    changed["versions"] |= {"crafter": "0.1", "steady": "3.2"}
+    path.write_text(tomli_w.dumps(changed))
+    found = results.gather(bench, {}, {})["versions"]
+    assert found["steady"] == "3.2" and found["crafter"].endswith(", 0.1")
+
+
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(here: Path) -> None:
+    benched(small("random"))
+    benched(small("random", name="other"))
+    (here / "runs/b/random/run.toml").write_text("[")
+    listed = CliRunner().invoke(cli.app, ["runs"])
+    assert listed.exit_code == 0 and "other" in listed.output and "cannot be" in " ".join(listed.output.split())
+
+
+def test_the_command_of_a_bench_names_all_of_its_specialist(tmp_path: Path) -> None:
+    specialist = PlayedSpecialist(
+        model=PlayedModel(name="smollm2+specialist-0"), adapter="/a/small", merged=True, consult_turns=3
+    )
+    command = play.plan(small("specialist", specialist=specialist)).config.command
+    assert command.endswith("--specialist /a/small --consult-turns 3 --merged")
+    with pytest.raises(UserError, match="no agent plays with it"):
+        play.plan(small("memory", specialist=specialist))
 
 
 def test_another_bench_is_not_gone_on_with() -> None:

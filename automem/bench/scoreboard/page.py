@@ -134,7 +134,7 @@ def _chart(results: Results, theirs: References, column: str, numbers: Mapping[s
         row = standing.row(agent, column)
         if row["progression"] is None:
             continue
-        remarks = [] if agent["language_model"] else ["no LLM"]
+        remarks = ["no LLM"] if agent["language_model"] is False else []
         remarks += [] if row["complete"] else ["incomplete"]
         told = [f"{agent['label']}: {standing.uncertain(row)} %", standing.span(row), f"{row['episodes']} episodes"]
         low, high = (None, None) if row["interval"] is None else (100 * end for end in row["interval"])
