@@ -270,7 +270,7 @@ def test_nobody_has_begun_and_nothing_is_claimed(here: Path, monkeypatch: pytest
         away.setattr(evaluate, "make_model", lambda chosen, processes: Gone(first_action))
         _, found, _ = benched(small("naive", steps=None))
     (naive,) = found["agents"]
-    assert standing.labels(naive) == ["incomplete"] and standing.who(naive) == "naive"
+    assert standing.labels(naive) == ["incomplete: 0 of 0 episodes"] and standing.who(naive) == "naive"
     assert not any("Not language models" in caution for caution in standing.cautions(found))
     # Its settings are known, though no run has them yet: they cannot become others.
     with pytest.raises(UserError, match=r"command: .* then, .*--steps 2 now"):
