@@ -226,7 +226,8 @@ async def evaluate(
                     watcher.ended(outcome)
             if not failed:
                 break
-            if not await _back(models, wait=FIRST_WAIT * 2 ** (retries - left)):
+            gone = models if any(outcome.fault == "model" for outcome in failed) else []
+            if not await _back(gone, wait=FIRST_WAIT * 2 ** (retries - left)):
                 for outcome in failed:
                     outcomes.append(outcome)
                     watcher.ended(outcome)

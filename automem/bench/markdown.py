@@ -124,8 +124,13 @@ def _behaviour(results: Results) -> str:
 
 
 def _failed(results: Results) -> str:
-    """Episodes that are missing from the means, and why."""
+    """Agents that could not be played and episodes that are missing from the means, and why."""
     rows = [
+        [plain(agent["label"]), "all", "all", plain(str(agent["error"]))]
+        for agent in standing.ranked(results)
+        if agent.get("error")
+    ]
+    rows += [
         [plain(agent["label"]), plain(failure["task"]), str(failure["seed"]), plain(str(failure["error"]))]
         for agent in standing.ranked(results)
         for failure in agent["failed"]

@@ -135,3 +135,9 @@ def test_commands_that_hold_a_fence_stay_in_theirs(results: dict[str, Any]) -> N
     shown = html(markdown.render(results))
     assert len(shown.of("pre")) == 1
     assert "automem bench ```` x automem rerun made-up/random" in shown.text
+
+
+def test_an_agent_that_could_not_be_played_is_named_with_the_reason(results: dict[str, Any]) -> None:
+    results["agents"][0]["error"] = "no server | there"
+    text = markdown.render(results)
+    assert "no server \\| there" in text.partition("## Failed episodes")[2].partition("## References")[0]
