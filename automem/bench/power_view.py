@@ -145,7 +145,7 @@ def _spread(spread: power.Spread) -> str:
         return "not known"
     upper = "?" if spread.upper is None else f"{100 * spread.upper:.1f}"
     what = "points" if spread.kind == "graded" else "% differ" if spread.paired else "% won"
-    return f"{100 * spread.value:.1f} (at most {upper}) {what}"
+    return f"{100 * spread.value:.1f} (at worst {upper}) {what}"
 
 
 def _seeds(number: int | None) -> str:

@@ -358,3 +358,20 @@ def test_the_command_shows_the_scoreboard_and_lists_the_bench(here: Path) -> Non
 def test_outcomes_of_scaffolds_are_not_tried_again() -> None:
     job = EpisodeJob(Path("x"), "Crafter", 1, 1, None)
     assert Outcome(job, None, "x", "scaffold").fault not in evaluate.OUTSIDE
+
+
+def test_how_many_seeds_are_enough_is_told_from_what_was_played() -> None:
+    def told(words: str) -> str:
+        return " ".join(CliRunner().invoke(cli.app, words.split(), catch_exceptions=False).output.split())
+
+    with pytest.raises(UserError, match="has been played here"):
+        told("bench crafter --power 5")
+    benched(asked("random,scripted", suite="Crafter", seeds="42..44", steps=40))
+    both = told("bench Crafter --power 20 --run b")
+    assert "b/random and b/scripted: a difference of 20 points" in both
+    assert {"pairs", "(few)"} <= set(both.split())
+    assert "b/random: a difference of 20 points" in told("bench crafter --power 20 --run b/random")
+    assert both == told("bench crafter --power 20")  # the latest of the suite
+    for points in ("0", "101", "-3"):
+        with pytest.raises(UserError, match="above 0 and at most 100"):
+            told(f"bench crafter --power {points} --run b")
