@@ -19,21 +19,25 @@ from automem.cli_export import export
 from automem.cli_loop1 import loop1, say
 from automem.cli_loop2 import loop2
 from automem.cli_options import (
+    EXIT_INCOMPLETE,
     AgentName,
     ApiBase,
     ConsultTurns,
+    Episodes,
     MaxTokens,
     Merged,
     ModelName,
     Resume,
     RunName,
     ScaffoldName,
+    Seeds,
     SpecialistApiBase,
     SpecialistBase,
     SpecialistName,
     Steps,
     Temperature,
     UnsafeHooks,
+    Workers,
     again,
     chosen_specialist,
     played_model,
@@ -89,8 +93,6 @@ errors = Console(stderr=True)
 
 EXIT_USER = 2
 """Something a person can mend: a wrong name, a full disk, a server that is not there."""
-EXIT_INCOMPLETE = 1
-"""The run is over, but some of its episodes failed."""
 
 
 @app.command(
@@ -148,14 +150,10 @@ def evaluate_(
     target: Annotated[str, typer.Argument(metavar="SUITE|TASK", help="What to play.", autocompletion=complete_target)],
     scaffold: ScaffoldName = None,
     model: ModelName = "smollm2",
-    seeds: Annotated[
-        str | None, typer.Option("--seeds", help="42..51, 1,3,5 or 7; the suite's when not given.")
-    ] = None,
-    episodes: Annotated[
-        int | None, typer.Option("--episodes", help="Only the first so many seeds of each task.")
-    ] = None,
+    seeds: Seeds = None,
+    episodes: Episodes = None,
     steps: Steps = None,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Episodes at once; 0: as the model allows.")] = 0,
+    workers: Workers = 0,
     run: RunName = None,
     resume: Resume = False,
     api_base: ApiBase = "",

@@ -9,18 +9,22 @@ import typer
 from rich.console import Console
 
 from automem.cli_options import (
+    EXIT_INCOMPLETE,
     ApiBase,
     ConsultTurns,
+    Episodes,
     MaxTokens,
     Merged,
     ModelName,
     Resume,
+    Seeds,
     SpecialistApiBase,
     SpecialistBase,
     SpecialistName,
     Steps,
     Temperature,
     UnsafeHooks,
+    Workers,
     again,
     chosen_specialist,
     played_model,
@@ -32,9 +36,6 @@ from automem.visible import visible_lines
 
 console = Console()
 errors = Console(stderr=True)
-
-EXIT_INCOMPLETE = 1
-"""The bench is over, but some of its episodes failed."""
 
 
 def bench(
@@ -48,14 +49,10 @@ def bench(
         ),
     ] = "random,naive,memory,scripted",
     model: ModelName = "smollm2",
-    seeds: Annotated[
-        str | None, typer.Option("--seeds", help="42..51, 1,3,5 or 7; the suite's when not given.")
-    ] = None,
-    episodes: Annotated[
-        int | None, typer.Option("--episodes", help="Only the first so many seeds of each task.")
-    ] = None,
+    seeds: Seeds = None,
+    episodes: Episodes = None,
     steps: Steps = None,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Episodes at once; 0: as the model allows.")] = 0,
+    workers: Workers = 0,
     retries: Annotated[
         int, typer.Option("--retries", min=0, max=10, help="How often failed episodes are tried again.")
     ] = 2,
@@ -84,6 +81,7 @@ def bench(
     """Play agents on the same episodes of a suite, and put what they reach beside published figures."""
     from automem.bench import entrants, play, storage
     from automem.bench.play import BenchRequest
+    from automem.evaluate import Request
     from automem.progress import Progress
 
     if power is not None:
@@ -92,20 +90,18 @@ def bench(
         show(suite, power, run, console)
         return
     chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns)
-    planned = play.plan(
-        BenchRequest(
-            suite=suite,
-            entrants=entrants.parse(agents),
-            model=played_model(model, api_base, temperature, max_tokens),
-            seeds=seeds,
-            episodes=episodes,
-            steps=steps,
-            name=run,
-            resume=resume,
-            sandbox=sandbox_limits(unsafe_hooks),
-            specialist=None if chosen is None else chosen.played,
-        )
+    common = Request(
+        target=suite,
+        model=played_model(model, api_base, temperature, max_tokens),
+        seeds=seeds,
+        episodes=episodes,
+        steps=steps,
+        name=run,
+        resume=resume,
+        sandbox=sandbox_limits(unsafe_hooks),
+        specialist=None if chosen is None else chosen.played,
     )
+    planned = play.plan(BenchRequest(entrants.parse(agents), common))
     name = planned.config.name
 
     def beside(asked: Any, player: Any) -> Any:

@@ -45,6 +45,9 @@ AgentName = Annotated[
         "--agent", help="Who plays: memory, naive, cot, random, scripted, or one of a package.", show_default=True
     ),
 ]
+Seeds = Annotated[str | None, typer.Option("--seeds", help="42..51, 1,3,5 or 7; the suite's when not given.")]
+Episodes = Annotated[int | None, typer.Option("--episodes", help="Only the first so many seeds of each task.")]
+Workers = Annotated[int, typer.Option("--workers", min=0, help="Episodes at once; 0: as the model allows.")]
 Steps = Annotated[int | None, typer.Option("--steps", help="Steps of an episode at most, instead of the suite's.")]
 RunName = Annotated[str | None, typer.Option("--run", help="Name of the run, in runs/.", autocompletion=complete_run)]
 
@@ -152,6 +155,8 @@ def named_options(option: str, given: list[str] | None) -> dict[str, Any]:
     return found
 
 
+EXIT_INCOMPLETE = 1
+"""It is over, but some of its episodes failed."""
 EXIT_STOPPED = 130
 """Ctrl-C, as shells count it."""
 

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from automem.cli_options import Resume, UnsafeHooks, stopped
+from automem.cli_options import Episodes, Resume, UnsafeHooks, Workers, stopped
 from automem.cli_options import again as go_on
 from automem.completion import complete_run, complete_task
 from automem.errors import UserError
@@ -44,10 +44,8 @@ def rerun(
     ] = None,
     task: Annotated[str | None, typer.Option("--task", help="Only this task.", autocompletion=complete_task)] = None,
     seeds: Annotated[str | None, typer.Option("--seeds", help="Only these: 42..51, 1,3,5 or 7.")] = None,
-    episodes: Annotated[
-        int | None, typer.Option("--episodes", help="Only the first so many seeds of each task.")
-    ] = None,
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Episodes at once; 0: as the model allows.")] = 0,
+    episodes: Episodes = None,
+    workers: Workers = 0,
     api_base: Annotated[
         str, typer.Option("--api-base", help="URL of the model's server, where it is another one now.")
     ] = "",

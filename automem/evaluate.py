@@ -20,7 +20,7 @@ from automem.episode import EpisodeJob, EpisodeListener, write_json
 from automem.errors import UserError
 from automem.executor import Fault, LocalExecutor, Outcome
 from automem.models import registry
-from automem.models.protocol import Model, ModelError, Sampling
+from automem.models.protocol import Model, Sampling
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run, RunConfig
 from automem.sandbox import SandboxConfig, choose_mode
 from automem.scaffold import Scaffold
@@ -245,7 +245,7 @@ async def _back(models: Sequence[Model], wait: float) -> bool:
         for one in models:
             await one.close()
             await one.ready()
-    except ModelError as error:
+    except UserError as error:
         _log.warning("%s", visible(f"episodes are not tried again: {error}"))
         return False
     return True

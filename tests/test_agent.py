@@ -13,9 +13,9 @@ import pytest
 from automem import scaffold
 from automem.agent import Agent, Decision
 from automem.memory import Memory
-from automem.models.fixed import Fixed
-from automem.models.protocol import ContextTooLong, Message, ModelUnavailable
+from automem.models.protocol import ContextTooLong, ModelUnavailable
 from automem.records import Phase, StepRecord, Turn, messages
+from tests.listed import Listed
 
 
 @dataclass
@@ -34,20 +34,12 @@ class Table:
     """An agent with a model that follows a list of replies, and everything that it was sent."""
 
     def __init__(self, folder: Path, replies: Sequence[str | Exception], ref: str = "crafter/v0") -> None:
-        self.sent: list[list[Message]] = []
-        left = iter(replies)
-
-        def rule(asked: Sequence[Message]) -> str:
-            self.sent.append([dict(message) for message in asked])
-            reply = next(left)
-            if isinstance(reply, Exception):
-                raise reply
-            return reply
-
+        model = Listed(replies)
+        self.sent = model.sent
         loaded = scaffold.load(ref)
         files, limits = [file.spec() for file in loaded.schema.files], loaded.schema.limits.for_memory()
         self.memory = Memory(folder / "memory", files, limits, initial=loaded.initial)
-        self.agent = Agent(Fixed(rule), loaded, self.memory, Rules())
+        self.agent = Agent(model, loaded, self.memory, Rules())
 
     def decide(self, observation: str = "You see grass") -> Decision:
         return asyncio.run(self.agent.decide(observation))

@@ -7,7 +7,6 @@ import contextlib
 import inspect
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -26,33 +25,16 @@ from automem.models.fixed import Fixed, Nobody, first_action
 from automem.models.protocol import ContextTooLong, Message, Model, ModelUnavailable
 from automem.records import StepRecord, messages
 from games.protocol import Observation
-
-
-@dataclass
-class Rules:
-    """Three actions of a game that does not exist."""
-
-    task: str = "Crafter"
-    actions: dict[str, str] = field(default_factory=lambda: {"Noop": "wait", "Move West": "left", "Do": "use"})
-    instructions: str = "Survive."
-    default_action: str = "Noop"
+from tests.listed import Listed, Rules
 
 
 class Table:
     """An agent whose model follows a list of replies (an exception is raised), and what it was sent."""
 
     def __init__(self, agent: str, replies: Sequence[str | Exception]) -> None:
-        self.sent: list[list[Message]] = []
-        left = iter(replies)
-
-        def rule(asked: Sequence[Message]) -> str:
-            self.sent.append([dict(message) for message in asked])
-            reply = next(left)
-            if isinstance(reply, Exception):
-                raise reply
-            return reply
-
-        self.player = registry.seated(agent, Rules(), 7, Fixed(rule))
+        self.model = Listed(replies)
+        self.sent = self.model.sent
+        self.player = registry.seated(agent, Rules(), 7, self.model)
         self.records: list[StepRecord] = []
 
     def decide(self, long_term: str, short_term: str = "status") -> StepRecord:
@@ -157,7 +139,7 @@ class Changing:
 
 def test_an_agent_may_change_its_system_message() -> None:
     table = Table("naive", ["a", "b", "c", "d"])
-    model = table.player._model  # type: ignore[attr-defined]
+    model = table.model
     table.player = Simple(Changing, Rules(), 7, model)
     table.decide("grass"), table.decide("tree")
     system = table.records[0].system

@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from automem import cli, runs
+from automem import runs
+from tests.commands import caller
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,14 +30,10 @@ def automem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 
+    call = caller(monkeypatch, capfd)
+
     def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["automem", *arguments])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capfd.readouterr()
+        code, out, err = call(*arguments)
         return code, out + err
 
     return run

@@ -15,6 +15,7 @@ import pytest
 from automem import child, cli, scaffold
 from automem.lineage import Lineage, Version
 from automem.scaffold_views import tree
+from tests.commands import caller
 from tests.versions import edit, write_run, write_version
 
 FIRST, LATER = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"
@@ -28,14 +29,10 @@ def automem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AUTOMEM_RUNS", raising=False)
 
+    call = caller(monkeypatch, capfd, "scaffold")
+
     def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["automem", "scaffold", *arguments])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capfd.readouterr()
+        code, out, err = call(*arguments)
         return code, out + err
 
     return run

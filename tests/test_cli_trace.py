@@ -6,18 +6,18 @@ import csv
 import io
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from automem import cli, cli_trace, scaffold, stats_view
+from automem import cli_trace, scaffold, stats_view
 from automem.episode import RESULT, STEPS
 from automem.metric_names import METRICS
 from automem.runs import Run
 from automem.trace import TraceWriter, read
+from tests.commands import caller
 from tests.traces import Written, a_run
 
 Command = Callable[..., tuple[int, str, str]]
@@ -37,14 +37,10 @@ def automem(made: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: p
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AUTOMEM_RUNS", str(made.folder.parent))
 
+    call = caller(monkeypatch, capfd, "trace")
+
     def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["automem", "trace", *arguments])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capfd.readouterr()
+        code, out, err = call(*arguments)
         assert "Traceback" not in err and "\x1b" not in out
         return code, out, err
 

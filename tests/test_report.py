@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import games
-from automem import cli, runs, scaffold
+from automem import runs, scaffold
 from automem.episode import RESULT, STEPS
 from automem.errors import UserError
 from automem.records import StepRecord
@@ -27,6 +26,7 @@ from automem.report.svg import restyled
 from automem.report.write import writable, write
 from automem.runs import Run
 from automem.trace import EpisodeTrace, TraceWriter, read
+from tests.commands import caller
 from tests.report.made import Page, finish, run_of, steps_of, unpacked
 from tests.traces import Written, a_run, mapping_scaffold, play
 
@@ -357,14 +357,10 @@ def test_only_a_report_is_written_over(tmp_path: Path) -> None:
 def automem(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Command:
     """Run a command in this process; returns exit code and everything printed."""
 
+    call = caller(monkeypatch, capfd)
+
     def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["automem", *arguments])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capfd.readouterr()
+        code, out, err = call(*arguments)
         return code, " ".join((out + err).split())
 
     return run

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import shutil
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +12,13 @@ from pathlib import Path
 import pytest
 import tomlkit
 
-from automem import cli, cli_rerun, evaluate, runs, trace
+from automem import cli_rerun, evaluate, runs, trace
 from automem.errors import UserError
 from automem.models.fixed import Fixed
 from automem.models.protocol import Message, Model, ModelUnavailable
 from automem.runs import PlayedModel
 from specialist import play
+from tests.commands import caller
 from tests.hook_episodes import write_child
 from tests.specialist.serve.adapters import an_adapter
 from tests.traces import a_run
@@ -44,14 +44,10 @@ def automem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Captu
         monkeypatch.delenv(name, raising=False)
     shutil.copytree(first, tmp_path / "runs" / "first")
 
+    call = caller(monkeypatch, capfd)
+
     def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["automem", *arguments])
-        code = 0
-        try:
-            cli.main()
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out, err = capfd.readouterr()
+        code, out, err = call(*arguments)
         return code, out + err
 
     return run

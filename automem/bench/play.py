@@ -7,7 +7,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any
 
 from automem import evaluate, runs
@@ -18,8 +18,7 @@ from automem.bench.storage import Bench, BenchConfig, PlannedAgent
 from automem.errors import UserError
 from automem.evaluate import Plan, Request, Watcher
 from automem.models.protocol import Model, ModelError
-from automem.runs import PlayedModel, PlayedSpecialist
-from automem.sandbox import SandboxConfig
+from automem.runs import PlayedModel
 
 Beside = Callable[[PlayedModel, Model], tuple[Model, Specialist]]
 """From the model that acts, as stored and as made, to what acts beside a specialist, and the specialist."""
@@ -33,26 +32,13 @@ class BenchRequest:
     """What a person asked for.
 
     Attributes:
-        suite: a suite or a task.
         entrants: who plays.
-        model: for agents that play with the one that is asked for.
-        seeds, episodes, steps: as in `automem.evaluate.Request`.
-        name: the bench's name, or None for a new one.
-        resume: go on with the bench of this name.
-        sandbox: limits of scaffold code.
-        specialist: of the entrants with one.
+        common: what all of them play, as `automem.evaluate.Request` has it. Its model is for agents that play with
+            the one that is asked for, its specialist for entrants with one, and its name the bench's.
     """
 
-    suite: str
     entrants: tuple[Entrant, ...]
-    model: PlayedModel
-    seeds: str | None = None
-    episodes: int | None = None
-    steps: int | None = None
-    name: str | None = None
-    resume: bool = False
-    sandbox: SandboxConfig = field(default_factory=SandboxConfig)
-    specialist: PlayedSpecialist | None = None
+    common: Request
 
 
 @dataclass(frozen=True)
@@ -66,68 +52,64 @@ class PlannedBench:
 
 def plan(request: BenchRequest) -> PlannedBench:
     """Check everything that can be checked before anything starts or is reached. Raises errors for people."""
-    if request.resume and request.name is None:
+    common = request.common
+    if common.resume and common.name is None:
         raise UserError("--resume needs the name of the bench to go on with: add --run NAME (automem runs lists them)")
-    if any(entrant.specialist for entrant in request.entrants) and request.specialist is None:
+    if any(entrant.specialist for entrant in request.entrants) and common.specialist is None:
         raise UserError("agent specialist needs to know which: --specialist, the folder of an adapter or a model")
-    if request.specialist is not None and not any(entrant.specialist for entrant in request.entrants):
+    if common.specialist is not None and not any(entrant.specialist for entrant in request.entrants):
         raise UserError("--specialist: no agent plays with it; name specialist among the --agents")
-    name = runs.valid_name(request.name or runs.new_name(f"bench-{request.suite}", request.model.name))
+    name = runs.valid_name(common.name or runs.new_name(f"bench-{common.target}", common.model.name))
     config = BenchConfig(
         name=name,
-        suite=request.suite.lower(),
+        suite=common.target.lower(),
         created=runs.now(),
         agents=tuple(
             PlannedAgent(label=e.label, agent=e.agent, scaffolds=e.scaffolds, specialist=e.specialist)
             for e in request.entrants
         ),
-        suite_seeds=request.seeds is None and request.episodes is None,
-        suite_steps=request.steps is None,
+        suite_seeds=common.seeds is None and common.episodes is None,
+        suite_steps=common.steps is None,
         command=_command(request),
     )
-    if request.resume and storage.exists(name):
+    if common.resume and storage.exists(name):
         there = storage.load(name)
         whole = len(there.runs()) == len(there.config.agents)
         runs.check_same("bench", name, there.config.differences(config, whole))
     else:
         runs.free_folder(name)
-    plans = {entrant.label: evaluate.plan(_request(request, name, entrant)) for entrant in request.entrants}
-    return PlannedBench(config, plans, request.resume)
+    plans = {entrant.label: evaluate.plan(_of(entrant, common, name)) for entrant in request.entrants}
+    return PlannedBench(config, plans, common.resume)
 
 
 def _command(request: BenchRequest) -> str:
     """The command that plays the same again; where a server is, is not a part of it."""
-    specialist = request.specialist
+    common, specialist = request.common, request.common.specialist
     options = {
         "--agents": ",".join(entrant.written for entrant in request.entrants),
-        "--model": request.model.name,
-        "--seeds": request.seeds,
-        "--episodes": request.episodes,
-        "--steps": request.steps,
-        "--temperature": request.model.temperature or None,
-        "--max-tokens": request.model.max_tokens or None,
+        "--model": common.model.name,
+        "--seeds": common.seeds,
+        "--episodes": common.episodes,
+        "--steps": common.steps,
+        "--temperature": common.model.temperature or None,
+        "--max-tokens": common.model.max_tokens or None,
         "--specialist": specialist and (specialist.adapter or specialist.model.name),
         "--consult-turns": specialist and specialist.consult_turns,
     }
     words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
     words += ["--merged"] if specialist and specialist.merged else []
-    return shlex.join(["automem", "bench", request.suite.lower(), *words])
+    return shlex.join(["automem", "bench", common.target.lower(), *words])
 
 
-def _request(request: BenchRequest, name: str, entrant: Entrant) -> Request:
-    return Request(
-        target=request.suite,
-        model=request.model,
-        scaffolds=entrant.scaffolds,
-        seeds=request.seeds,
-        episodes=request.episodes,
-        steps=request.steps,
+def _of(entrant: Entrant, common: Request, bench: str) -> Request:
+    """What an entrant plays."""
+    return replace(
+        common,
         name=entrant.label,
-        resume=request.resume,
-        sandbox=request.sandbox,
-        specialist=request.specialist if entrant.specialist else None,
-        bench=name,
+        bench=bench,
         agent=entrant.agent,
+        scaffolds=entrant.scaffolds,
+        specialist=common.specialist if entrant.specialist else None,
     )
 
 

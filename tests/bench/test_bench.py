@@ -47,8 +47,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(agents: str = "random,naive,memory", **more: Any) -> BenchRequest:
-    given = {"suite": "smoke", "model": PlayedModel(name="fixed"), "steps": 6, "name": "b"}
-    return BenchRequest(entrants=entrants.parse(agents), **(given | more))
+    more = {"target" if name == "suite" else name: value for name, value in more.items()}
+    given = {"target": "smoke", "model": PlayedModel(name="fixed"), "steps": 6, "name": "b"}
+    return BenchRequest(entrants.parse(agents), evaluate.Request(**(given | more)))
 
 
 def benched(request: BenchRequest, retries: int = 2) -> tuple[storage.Bench, dict[str, Any], list[tuple[str, str]]]:

@@ -15,32 +15,14 @@ from automem.episode import STEPS, EpisodeError, EpisodeJob, EpisodeResult, play
 from automem.game_pool import GamePool
 from automem.memory import Memory
 from automem.metrics import Behaviour
-from automem.models.fixed import Fixed
 from automem.models.protocol import ContextTooLong, Message, ModelUnavailable
 from automem.models.scripted.model import Scripted
 from automem.records import Phase, StepRecord, messages
+from tests.listed import Listed
 from tests.test_agent import Rules
 
 GO = "<|ACTION|>Move West<|END|>"
 READ = "<|SEARCH|>goals.txt|wood<|END|>"
-
-
-class Listed(Fixed):
-    """Follows a list of replies, and keeps all that it was sent."""
-
-    def __init__(self, name: str, replies: Sequence[str | Exception]) -> None:
-        self.sent: list[list[Message]] = []
-        left = iter(replies)
-
-        def rule(asked: Sequence[Message]) -> str:
-            self.sent.append([dict(message) for message in asked])
-            reply = next(left)
-            if isinstance(reply, Exception):
-                raise reply
-            return reply
-
-        super().__init__(rule)
-        self.name = name
 
 
 class Table:
@@ -49,7 +31,7 @@ class Table:
     def __init__(
         self, folder: Path, specialist: Sequence[str | Exception], model: Sequence[str | Exception], turns: int = 2
     ) -> None:
-        self.specialist, self.model = Listed("specialist", specialist), Listed("base", model)
+        self.specialist, self.model = Listed(specialist, "specialist"), Listed(model, "base")
         loaded = scaffold.load("crafter/v0")
         files, limits = [file.spec() for file in loaded.schema.files], loaded.schema.limits.for_memory()
         self.memory = Memory(folder / "memory", files, limits, initial=loaded.initial)
