@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from automem.compare import Behaviour, Comparison, Paired
 from automem.metric_names import figure, metric, unit
-from automem.tables import percent
+from automem.tables import percent, plain
 
 
 def show(comparison: Comparison, console: Console) -> None:
@@ -24,14 +23,8 @@ def show(comparison: Comparison, console: Console) -> None:
         console.print(_achievements(comparison))
 
 
-def _table(title: str) -> Table:
-    return Table(
-        title=Text(title, style="bold"), title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False
-    )
-
-
 def _progression(comparison: Comparison) -> Table:
-    table = _table(f"A = {comparison.a}, B = {comparison.b}: progression in %, B - A with its 95 % interval")
+    table = plain(f"A = {comparison.a}, B = {comparison.b}: progression in %, B - A with its 95 % interval")
     table.add_column("task", overflow="fold")
     for name in ("pairs", "A", "B", "B - A", "95 %", "won", "tied", "lost"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -74,7 +67,7 @@ def _operations(comparison: Comparison) -> Table:
 
 
 def _beside(title: str, what: str) -> Table:
-    table = _table(title)
+    table = plain(title)
     table.add_column(what)
     for name in ("A", "B", "change"):
         table.add_column(name, justify="right")
@@ -86,7 +79,7 @@ def _change(one: Behaviour) -> str:
 
 
 def _achievements(comparison: Comparison) -> Table:
-    table = _table("achievements: episodes that reached them")
+    table = plain("achievements: episodes that reached them")
     table.add_column("task", overflow="fold")
     table.add_column("achievement")
     for name in ("A", "B", "change"):

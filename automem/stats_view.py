@@ -7,14 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from automem.episode import EpisodeResult
 from automem.growth import Growth, Means
 from automem.metric_names import METRICS, figure, metric, shares, unit
-from automem.tables import percent
+from automem.tables import percent, plain
 from automem.trace.stats import EpisodeStats, RunStats
 from automem.vocabulary import one_line
 
@@ -26,7 +25,7 @@ def of_run(found: RunStats) -> Iterator[Table | Text]:
     """A run: its episodes, when achievements fell, and the behaviour and operations of each task."""
     note = f", {found.unfinished} of {found.planned} episodes are not finished" if found.unfinished else ""
     yield _title(f"{found.run}: episodes{note}")
-    table = _table()
+    table = plain()
     for name in ("task", "seed", "steps", "progression %", "return", "achievements", "stuck %", "tokens / step", ""):
         table.add_column(name, justify="left" if name in ("task", "") else "right")
     for episode in found.episodes:
@@ -88,7 +87,7 @@ def of_episode(found: EpisodeStats) -> Iterator[Table | Text]:
 
 
 def _achievements(results: Sequence[EpisodeResult]) -> Table:
-    table = _table()
+    table = plain()
     for name in ("achievement", "episodes", "first", "median", "last"):
         table.add_column(name, justify="left" if name == "achievement" else "right")
     steps: dict[str, list[int]] = {}
@@ -146,15 +145,11 @@ def of_files(name: str, found: Means) -> Iterator[Table | Text]:
 
 
 def _columns(names: Mapping[str, Any] | Sequence[str]) -> Table:
-    table = _table()
+    table = plain()
     table.add_column("")
     for name in names:
         table.add_column(Text(name), justify="right", overflow="fold")
     return table
-
-
-def _table() -> Table:
-    return Table(box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
 
 
 def _title(words: str) -> Text:

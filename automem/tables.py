@@ -18,17 +18,25 @@ def percent(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{100 * value:.{digits}f}"
 
 
-def summary(data: dict[str, Any]) -> Table:
-    """A run's summary: progression (score) with its interval, and behaviour, per task and overall."""
-    note = "" if data["complete"] else f" (incomplete: {len(data['failed'])} episodes failed)"
-    table = Table(
-        title=Text(f"{data['run']}, model {data['model']}{note}", style="bold"),
+def plain(title: str = "", caption: str = "") -> Table:
+    """A table without a frame."""
+    return Table(
+        title=Text(title, style="bold") if title else None,
         title_justify="left",
-        caption="dupl.: share of writes that told a file the same again; empty: share of searches that found nothing",
+        caption=caption or None,
         caption_justify="left",
         box=SIMPLE_HEAD,
         padding=(0, 0, 0, 1),
         pad_edge=False,
+    )
+
+
+def summary(data: dict[str, Any]) -> Table:
+    """A run's summary: progression (score) with its interval, and behaviour, per task and overall."""
+    note = "" if data["complete"] else f" (incomplete: {len(data['failed'])} episodes failed)"
+    table = plain(
+        f"{data['run']}, model {data['model']}{note}",
+        "dupl.: share of writes that told a file the same again; empty: share of searches that found nothing",
     )
     table.add_column("task", overflow="fold")
     for name in ("n", "score\n%", "95 %\ninterval", "steps", "tokens\n/step", "dupl.\n%", "empty\n%"):

@@ -151,10 +151,10 @@ def _with_outcomes(result: EpisodeResult, records: Iterable[StepRecord]) -> Iter
     before: StepRecord | None = None
     for record in records:
         if before is not None:
-            yield before, long_term(record.observation, getattr(record, "long_term", None))
+            yield before, long_term(record.observation, record.long_term)
         before = record
     if before is not None:
-        yield before, long_term(result.final_observation, getattr(result, "final_long_term", None))
+        yield before, long_term(result.final_observation, result.final_long_term)
 
 
 def _said(record: StepRecord) -> str:

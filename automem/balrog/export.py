@@ -25,6 +25,7 @@ import games
 from automem import runs
 from automem.balrog import episode_log, scoring, summary
 from automem.balrog.note import note
+from automem.bench import storage
 from automem.episode import STEPS, EpisodeJob, EpisodeResult, load_result
 from automem.errors import UserError
 from automem.runs import PlayedModel, Run
@@ -32,9 +33,6 @@ from automem.trace import EpisodeTrace
 
 MARK = "automem.json"
 """Stands in every folder that was written here, so that nothing else is ever replaced."""
-
-BENCH = "bench.toml"
-"""Makes a folder of runs a bench."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +88,8 @@ def export(name: str, out: Path | None = None, force: bool = False) -> list[Subm
 
     Raises `UserError` when there is no such run, `out` is taken, nothing can be exported, or the disk refuses.
     """
-    found = of_bench(name)
-    chosen = [(label, runs.load(str(folder))) for label, folder in found] or [("", runs.load(name))]
+    found = _of_bench(name)
+    chosen = found or [("", runs.load(name))]
     out = Path(f"balrog-{Path(name).absolute().name}"[:100]) if out is None else out
     aside = _writable(out, force)
     written = []
@@ -116,14 +114,13 @@ def export(name: str, out: Path | None = None, force: bool = False) -> list[Subm
     return written
 
 
-def of_bench(name: str) -> list[tuple[str, Path]]:
-    """Label and run folder of each agent of a bench, by name or folder; empty when it is no bench."""
-    for folder in (runs.runs_folder() / name, Path(name)):
-        if (folder / BENCH).is_file():
-            # A hidden folder is a run that is being made.
-            agents = [path.parent for path in folder.glob(f"*/{runs.RUN}") if not path.parent.name.startswith(".")]
-            return [(agent.name, agent) for agent in sorted(agents)]
-    return []
+def _of_bench(name: str) -> list[tuple[str, Run]]:
+    """Label and run of each agent of a bench that has begun; empty when it is no bench."""
+    if not storage.is_bench(name):
+        return []
+    bench = storage.load(name)
+    begun = ((agent.label, bench.run(agent.label)) for agent in bench.config.agents)
+    return [(label, run) for label, run in begun if run is not None]
 
 
 def agent_settings(run: Run) -> dict[str, Any]:
@@ -131,7 +128,7 @@ def agent_settings(run: Run) -> dict[str, Any]:
     config = run.config
     by = {game: {"version": played.ref, "identity": played.identity} for game, played in config.scaffolds.items()}
     return {
-        "type": getattr(config, "agent", "memory"),
+        "type": config.agent,
         "framework": f"automem {config.versions.get('automem', '')}".strip(),
         **({"scaffolds": by} if by else {}),
         **({} if config.specialist is None else {"specialist": client_settings(config.specialist.model)}),

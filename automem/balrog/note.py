@@ -50,7 +50,7 @@ def note(run: Run, logs: Mapping[str, Sequence[Mapping[str, Any]]], left_out: Se
     config = run.config
     parts = [
         f"# {_code(config.name)}\n\nResults of AutoMem in BALROG's format, from one run of {_code(config.target)}.\n",
-        f"Agent: {_code(getattr(config, 'agent', 'memory'))}. Model: {_code(config.players)}.{_program(run)}\n",
+        f"Agent: {_code(config.agent)}. Model: {_code(config.players)}.{_program(run)}\n",
     ]
     if config.scaffolds:
         played = ", ".join(f"{_code(s.ref)} ({s.identity[:12]})" for s in config.scaffolds.values())

@@ -93,7 +93,7 @@ def progression(result: EpisodeResult, folder: Path | None = None) -> float | No
     """
     if games.game_of(result.task) != "minihack":
         return result.progression
-    reward = getattr(result, "last_reward", None)
+    reward = result.last_reward
     if reward is None and folder is not None:
         reward = _last_reward(folder, result.steps)
     if reward is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,6 +16,7 @@ from automem.episode import EpisodeError, load_result
 from automem.errors import UserError
 from automem.evaluate import Request, planned_tasks
 from automem.runs import PlayedModel, Run
+from automem.tables import plain
 from automem.visible import visible
 
 FEW = 10
@@ -115,12 +115,7 @@ def _progressions(run: Run, planned: Mapping[str, int]) -> dict[str, dict[int, f
 
 
 def _table(told: str, points: float, strength: float, rows: Sequence[power.Row]) -> Table:
-    table = Table(
-        title=Text(visible(f"{told}: a difference of {points:g} points, found {100 * strength:.0f} % of the time")),
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-    )
+    table = plain(visible(f"{told}: a difference of {points:g} points, found {100 * strength:.0f} % of the time"))
     table.add_column("task or game", overflow="fold")
     for column in ("seen", "spread", "seeds needed", "planned", "these show"):
         table.add_column(column, justify="right")

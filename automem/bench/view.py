@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from automem.bench import standing
-from automem.tables import percent
+from automem.tables import percent, plain
 from automem.visible import visible
 
 
@@ -19,14 +18,9 @@ def scoreboard(results: Mapping[str, Any]) -> Table:
     columns = standing.shown_games(results)
     columns = [*columns, "overall"] if len(columns) > 1 else list(columns)
     title = f"{results['bench']}: suite {results['suite']}{'' if results['complete'] else ' (incomplete)'}"
-    table = Table(
-        title=Text(visible(title), style="bold"),
-        title_justify="left",
-        caption="progression % ± standard error as BALROG computes it, and a 95 % interval that holds for few episodes",
-        caption_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 0, 0, 1),
-        pad_edge=False,
+    table = plain(
+        visible(title),
+        "progression % ± standard error as BALROG computes it, and a 95 % interval that holds for few episodes",
     )
     table.add_column("agent", overflow="fold")
     table.add_column("what it is", overflow="fold")

@@ -10,13 +10,12 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
-from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
 from automem.memory.files import clean
 from automem.records import Executed, HookEvent, StepRecord, Turn
-from automem.tables import percent
+from automem.tables import percent, plain
 from automem.trace.diff import FileDiff
 from automem.trace.query import Answer
 from automem.trace.search import Hit
@@ -160,7 +159,7 @@ def file_diff(name: str, diff: FileDiff) -> Iterator[Text]:
 
 def rows(answer: Answer) -> Table:
     """The rows of a query, every value on one line."""
-    table = _table("")
+    table = plain("")
     numbers = ("INT", "DOUBLE", "FLOAT", "DECIMAL")
     for name, kind in zip(answer.columns, answer.types, strict=True):
         right = not kind.endswith("]") and any(word in kind.split("(")[0] for word in numbers)
@@ -188,9 +187,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return "NULL"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _table(title: str) -> Table:
-    return Table(
-        title=Text(title, style="bold"), title_justify="left", box=SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False
-    )

@@ -15,12 +15,14 @@ from typing import Any
 
 import crafter.constants
 import pytest
+import tomli_w
 import typer
 
 from automem import cli_export, runs
 from automem.balrog import episode_log, scoring
 from automem.balrog import export as exporting
 from automem.balrog.export import MARK, export
+from automem.bench.storage import BenchConfig, PlannedAgent
 from automem.episode import RESULT, STEPS, EpisodeResult, load_result, write_json
 from automem.errors import UserError
 from automem.metrics import Counts
@@ -232,7 +234,11 @@ def test_a_bench_gives_a_folder_for_each_agent(copied: Run, folder: Path) -> Non
     bench = folder / "runs" / "both"
     for label in ("memory", "other"):
         shutil.copytree(copied.folder, bench / label)
-    (bench / "bench.toml").write_text("format = 1\n")
+    agents = [PlannedAgent(label=label, agent="memory") for label in ("memory", "other", "not-begun")]
+    config = BenchConfig(
+        name="both", suite="smoke", created="", agents=tuple(agents), suite_seeds=True, suite_steps=True, command=""
+    )
+    (bench / "bench.toml").write_text(tomli_w.dumps(config.model_dump(mode="json")))
     (bench / "other" / "episodes" / "Crafter" / "seed-42" / RESULT).unlink()
     done = export(str(bench), Path("out"))
     assert [(part.folder, part.episodes, len(part.left_out)) for part in done] == [
