@@ -16,6 +16,7 @@ from automem.episode import EpisodeJob
 from automem.executor import Outcome
 from automem.game_pool import RemoteGame
 from automem.memory import Memory
+from automem.models.registry import NO_LANGUAGE_MODELS
 from automem.records import Phase, StepRecord, Turn
 from automem.runs import Run
 from automem.vocabulary import one_line
@@ -82,7 +83,7 @@ class Steps:
 
     def reaching(self, model: str) -> None:
         """Say what is waited for."""
-        if model != "scripted":
+        if model not in NO_LANGUAGE_MODELS:
             self._console.print(f"reaching {model}; a server on this machine takes a minute to start", highlight=False)
 
     def planned(self, run: Run, jobs: list[EpisodeJob]) -> None:

@@ -13,6 +13,7 @@ from rich.text import Text
 from automem.episode import EpisodeJob
 from automem.game_pool import RemoteGame
 from automem.memory import Memory
+from automem.models.registry import NO_LANGUAGE_MODELS
 from automem.records import Phase, StepRecord, Turn
 from automem.scaffold import Scaffold
 from automem.vocabulary import one_line
@@ -32,6 +33,7 @@ class LoopProgress:
         self._console = console
         self._start = time.monotonic()
         self._busy: dict[str, str] = {}
+        self._bounded = True
         self._usd = 0.0
         self._tokens = 0
         self._steps = 0
@@ -48,20 +50,23 @@ class LoopProgress:
 
     def reaching(self, model: str) -> None:
         """Say what is waited for."""
-        if model != "scripted":
+        if model not in NO_LANGUAGE_MODELS:
             self._say(f"reaching {model}; a server on this machine takes a minute to start")
 
     def opened(self, loop: LoopFolder, done: Sequence[Attempt]) -> None:
         """Say what goes on."""
         config = loop.config
         self._usd += loop.spent().usd
+        self._bounded = config.gate.kind == "sequential"
         self._say(f"loop {config.name}: {config.root.ref}, {config.model.name} plays, {config.reviewer.kind} reviews")
         if done:
             self._say(f"{len(done)} attempts are over already")
 
     def began(self, revision: int, parent: Scaffold, alpha: float) -> None:
         """Say what a revision is made from."""
-        self._say(f"revision {revision}, from {parent.ref}; error share of each candidate {100 * alpha:.2f} %")
+        # The gate `paper` looks at the mean alone: it bounds no error.
+        share = f"; error share of each candidate {100 * alpha:.2f} %" if self._bounded else ""
+        self._say(f"revision {revision}, from {parent.ref}{share}")
 
     def playing(self, number: str, version: Scaffold, seeds: int) -> None:
         """Note what is played."""

@@ -11,6 +11,7 @@ from automem import ops
 from automem.check.folder import HOOKS, PROMPTS
 from automem.check.messages import TAG
 from automem.check.report import Finding, error, warning
+from automem.hooks.syntax import NotPython, parse
 from automem.memory import Memory
 from automem.memory.files import clean
 from automem.metrics import WRITES
@@ -127,8 +128,8 @@ def _operations(record: StepRecord) -> list[Executed]:
 def _method_lines(text: str) -> Mapping[str, int]:
     """Method of class ``Hooks`` -> its line."""
     try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse(text)
+    except NotPython:
         return {}
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Hooks"]
     return {node.name: node.lineno for c in classes[-1:] for node in c.body if isinstance(node, ast.FunctionDef)}

@@ -11,6 +11,8 @@ import difflib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from automem.hooks.syntax import NotPython, parse
+
 ALLOWED_MODULES = frozenset(
     {
         "__future__",
@@ -87,11 +89,9 @@ def read(text: str, own: Collection[str] = ()) -> HookSource:
         own: operations that the scaffold adds; each needs its ``op_NAME``.
     """
     try:
-        tree = ast.parse(text)
-    except SyntaxError as error:
-        return HookSource(text, frozenset(), (Problem(error.lineno or 1, f"not Python: {error.msg}"),))
-    except (ValueError, RecursionError, MemoryError) as error:
-        return HookSource(text, frozenset(), (Problem(1, f"cannot be read as Python: {error}"),))
+        tree = parse(text)
+    except NotPython as error:
+        return HookSource(text, frozenset(), (Problem(error.line, str(error)),))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "Hooks"]
     problems = list(_imports(tree))
     if not classes:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from automem.hooks.source import METHODS
+from automem.hooks.syntax import NotPython, parse
 from automem.scaffold import Scaffold
 from automem.scaffold_diff.lines import compare
 from automem.scaffold_diff.said import Said
@@ -76,7 +77,7 @@ def _meaning(name: str) -> str:
 def _methods(source: str) -> dict[str, str]:
     """Name -> what the code is, whatever its layout: methods of Hooks, other definitions, and "" for the rest."""
     try:
-        tree = ast.parse(source)
+        tree = parse(source)
         found: dict[str, str] = {"": ""}
         for node in tree.body:
             if isinstance(node, ast.ClassDef) and node.name == "Hooks":
@@ -88,7 +89,7 @@ def _methods(source: str) -> dict[str, str]:
             else:
                 found[""] += ast.dump(node)
         return found
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (NotPython, RecursionError, MemoryError):
         return {"": source}
 
 

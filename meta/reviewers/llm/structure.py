@@ -13,6 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, TemplateSyntaxError, nodes
 
+from automem.hooks.syntax import NotPython, parse
 from automem.scaffold import Scaffold
 from automem.schema import Schema
 
@@ -75,8 +76,8 @@ def _code(loaded: Scaffold) -> str:
     if loaded.hooks is None:
         return ""
     try:
-        return ast.dump(ast.parse(loaded.hooks.text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.dump(parse(loaded.hooks.text))
+    except (NotPython, RecursionError, MemoryError):
         return loaded.hooks.text
 
 

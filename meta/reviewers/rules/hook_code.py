@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from automem.hooks.syntax import parse
+
 PARTS: Mapping[str, str] = {"notice": "Notice", "words": "Words", "prune": "Prune", "repair": "Repair"}
 """Name of a part -> its class in ``parts/<name>.py``, in the order in which parts are called."""
 
@@ -117,7 +119,7 @@ def _arguments(options: Mapping[str, Any]) -> str:
 def _read(name: str) -> _Part:
     """A part's file: its imports, and everything after them."""
     source = (_FOLDER / f"{name}.py").read_text(encoding="utf-8")
-    tree = ast.parse(source)
+    tree = parse(source)
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     last = max(node.end_lineno or 0 for node in imports)
     made = next(node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == PARTS[name])
