@@ -124,7 +124,7 @@ def play(
     from automem.watch import Steps as StepLines
     from automem.watch import Watch
 
-    chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns)
+    chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns, max_tokens)
     request = Request(
         target=games.canonical(task),
         model=played_model(model, api_base, temperature, max_tokens),
@@ -171,7 +171,7 @@ def evaluate_(
     from automem.evaluate import Request
     from automem.progress import Progress
 
-    chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns)
+    chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns, max_tokens)
     request = Request(
         target=target,
         model=played_model(model, api_base, temperature, max_tokens),

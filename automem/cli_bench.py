@@ -89,7 +89,7 @@ def bench(
 
         show(suite, power, run, console)
         return
-    chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns)
+    chosen = chosen_specialist(specialist, specialist_base, specialist_api_base, merged, consult_turns, max_tokens)
     common = Request(
         target=suite,
         model=played_model(model, api_base, temperature, max_tokens),

@@ -38,7 +38,12 @@ ApiBase = Annotated[
     ),
 ]
 Temperature = Annotated[float, typer.Option("--temperature", min=0.0, max=2.0, help="0 is greedy.")]
-MaxTokens = Annotated[int, typer.Option("--max-tokens", min=0, help="Tokens of one reply; 0: the model's own default.")]
+MaxTokens = Annotated[
+    int,
+    typer.Option(
+        "--max-tokens", min=0, help="Tokens of one reply, of a specialist's, too; 0: the model's own default."
+    ),
+]
 AgentName = Annotated[
     str,
     typer.Option(
@@ -107,7 +112,9 @@ def played_model(name: str, api_base: str, temperature: float, max_tokens: int) 
     return PlayedModel(name=name, api_base=api_base, temperature=temperature, max_tokens=max_tokens)
 
 
-def chosen_specialist(name: str | None, base: str, api_base: str, merged: bool, consult_turns: int) -> Chosen | None:
+def chosen_specialist(
+    name: str | None, base: str, api_base: str, merged: bool, consult_turns: int, max_tokens: int = 0
+) -> Chosen | None:
     """The memory specialist that was asked for, checked without reaching it; None when none was."""
     if name is None:
         if base or api_base or merged or consult_turns:
@@ -117,7 +124,8 @@ def chosen_specialist(name: str | None, base: str, api_base: str, merged: bool, 
     from specialist import play
 
     _check_address(api_base)
-    return play.choose(PlayedModel(name=name, api_base=api_base), base=base, merged=merged, consult_turns=consult_turns)
+    asked = PlayedModel(name=name, api_base=api_base, max_tokens=max_tokens)
+    return play.choose(asked, base=base, merged=merged, consult_turns=consult_turns)
 
 
 def sandbox_limits(unsafe_hooks: bool) -> SandboxConfig:

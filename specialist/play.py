@@ -78,8 +78,9 @@ def make(chosen: Chosen, gameplay: PlayedModel, player: Model) -> tuple[Model, S
     if chosen.adapter is None and model.name != registry.SMOLLM2:
         memory = registry.make_model(model.name, sampling, api_base=model.api_base or None)
         return player, Specialist(memory, played.consult_turns)
-    if chosen.base == gameplay.name and not gameplay.api_base and chosen.adapter is not None:
-        pair = make_pair(chosen.base, chosen.adapter, sampling, merged=played.merged)
+    if chosen.base == gameplay.name and not gameplay.api_base and not model.api_base:
+        acts = Sampling(temperature=gameplay.temperature, max_tokens=gameplay.max_tokens or None)
+        pair = make_pair(chosen.base, chosen.adapter, sampling, gameplay_sampling=acts, merged=played.merged)
         return pair.gameplay, Specialist(pair.memory, played.consult_turns)
     memory = make_memory_model(chosen.base, chosen.adapter, sampling, merged=played.merged, api_base=model.api_base)
     return player, Specialist(memory, played.consult_turns)

@@ -202,6 +202,7 @@ def make_pair(
     sampling: Sampling | None = None,
     *,
     gameplay: Model | None = None,
+    gameplay_sampling: Sampling | None = None,
     slots: LoraSlots | None = None,
     merged: bool = False,
     api_base: str = "",
@@ -211,9 +212,11 @@ def make_pair(
 
     Args:
         base_name, adapter, slots, merged, api_base, api_key: as `make_memory_model` takes them.
-        sampling: of both.
+        sampling: of the memory work.
         gameplay: another player than the base model, for instance ``scripted``.
+        gameplay_sampling: of the base model as a player; default that of the memory work.
     """
+    acts = gameplay_sampling or sampling or Sampling()
     both = merged and gameplay is None and adapter is not None
     memory = make_memory_model(
         base_name,
@@ -228,13 +231,12 @@ def make_pair(
     if gameplay is not None:
         return Pair(gameplay, memory)
     if api_base or base_name.startswith(_THEIRS):
-        return Pair(registry.make_model(base_name, sampling, api_base=api_base, api_key=api_key), memory)
+        return Pair(registry.make_model(base_name, acts, api_base=api_base, api_key=api_key), memory)
     if both:
         found = base(base_name)
-        asked = found.sampling(sampling or Sampling())
-        return Pair(Served(base_name, lambda: found.config(None, gpu_share=0.45), asked), memory)
+        return Pair(Served(base_name, lambda: found.config(None, gpu_share=0.45), found.sampling(acts)), memory)
     room = slots or (slots_for([adapter]) if adapter is not None else None)
-    return Pair(base_with_slots(base_name, sampling, room), memory)
+    return Pair(base_with_slots(base_name, acts, room), memory)
 
 
 def config_for(found: Base, adapter: Adapter, slots: LoraSlots) -> ServerConfig:
