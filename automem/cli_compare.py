@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from automem.completion import complete_bench_or_run
 
@@ -31,9 +32,19 @@ def compare(
     from automem import compare_view
     from automem.bench import pairs
     from automem.compare import compare as held_against
+    from automem.errors import UserError
 
     both = pairs.runs_to_compare(first, second)
-    found = [held_against(a, b) for a, b in both]
+    found, apart = [], []
+    for a, b in both:
+        try:
+            found.append(held_against(a, b))
+        except UserError as nothing_in_common:
+            apart.append(str(nothing_in_common))
+    if not found:
+        raise UserError("\n".join(apart))
+    for said in apart:  # of several agents, one that finished nothing keeps nobody from seeing the others
+        Console(stderr=True).print(Text(f"! {said}", style="yellow"), soft_wrap=True)
     if as_json:
         import orjson
 

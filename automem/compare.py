@@ -6,12 +6,14 @@ shows with far fewer episodes than two intervals that overlap would suggest.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 
 import games
+from automem import sign_flips
 from automem.episode import EpisodeResult, load_result
 from automem.errors import UserError
 from automem.metric_names import shares
@@ -34,6 +36,7 @@ class Paired:
         error: its standard error; None where a task has fewer than two pairs.
         interval: its 95 % interval: Student's t over the pairs of a task; over several tasks, whose errors are
             independent, the normal one.
+        p: how often chance alone would make as large a difference, by `automem.sign_flips`; None for a part.
         won, tied, lost: pairs in which B came further, as far, less far.
     """
 
@@ -44,6 +47,7 @@ class Paired:
     difference: float
     error: float | None
     interval: tuple[float, float] | None
+    p: float | None
     won: int
     tied: int
     lost: int
@@ -108,7 +112,7 @@ def compare(a: Run, b: Run) -> Comparison:
         a=a.config.name,
         b=b.config.name,
         tasks=tuple(tasks.values()),
-        overall=_over("overall", per_game),
+        overall=replace(_over("overall", per_game), p=sign_flips.p_value(_weighted(by_task))),
         behaviour=_side_by_side(rates(of_a), rates(of_b)),
         operations=_operations(of_a, of_b),
         per_task={task: _side_by_side(rates(a), rates(b)) for task, (a, b) in totals.items()},
@@ -138,10 +142,21 @@ def _task(name: str, pairs: Sequence[Pair]) -> Paired:
         difference=found.mean,
         error=found.error,
         interval=found.interval,
+        p=sign_flips.p_value(differences),
         won=won,
         tied=tied,
         lost=lost,
     )
+
+
+def _weighted(by_task: Mapping[str, Sequence[Pair]]) -> list[float]:
+    """Differences of all episodes, each by its part in the overall mean."""
+    tasks_of = Counter(games.game_of(task) for task in by_task)
+    return [
+        (b.progression - a.progression) / (len(tasks_of) * tasks_of[games.game_of(task)] * len(pairs))
+        for task, pairs in by_task.items()
+        for a, b in pairs
+    ]
 
 
 def _over(name: str, parts: Sequence[Paired]) -> Paired:
@@ -155,6 +170,7 @@ def _over(name: str, parts: Sequence[Paired]) -> Paired:
         difference=found.mean,
         error=found.error,
         interval=found.interval,
+        p=None,
         won=sum(part.won for part in parts),
         tied=sum(part.tied for part in parts),
         lost=sum(part.lost for part in parts),

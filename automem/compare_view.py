@@ -8,7 +8,7 @@ from rich.text import Text
 
 from automem.compare import Behaviour, Comparison, Paired
 from automem.metric_names import figure, metric, unit
-from automem.tables import percent, plain
+from automem.tables import chance, percent, plain
 
 
 def show(comparison: Comparison, console: Console) -> None:
@@ -24,9 +24,10 @@ def show(comparison: Comparison, console: Console) -> None:
 
 
 def _progression(comparison: Comparison) -> Table:
-    table = plain(f"A = {comparison.a}, B = {comparison.b}: progression in %, B - A with its 95 % interval")
+    what = "progression in %, B - A with its 95 % interval and p by sign flips"
+    table = plain(f"A = {comparison.a}, B = {comparison.b}: {what}")
     table.add_column("task", overflow="fold")
-    for name in ("pairs", "A", "B", "B - A", "95 %", "won", "tied", "lost"):
+    for name in ("pairs", "A", "B", "B - A", "95 %", "p", "won", "tied", "lost"):
         table.add_column(name, justify="right", no_wrap=True)
     for paired in comparison.tasks:
         table.add_row(*_cells(paired))
@@ -45,6 +46,7 @@ def _cells(paired: Paired) -> tuple[str, ...]:
         percent(paired.mean_b),
         f"{100 * paired.difference:+.2f}".replace("-0.00", "+0.00"),
         "-" if interval is None else f"{100 * interval[0]:+.1f} to {100 * interval[1]:+.1f}",
+        chance(paired.p),
         str(paired.won),
         str(paired.tied),
         str(paired.lost),

@@ -18,6 +18,13 @@ def percent(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{100 * value:.{digits}f}"
 
 
+def chance(p: float | None) -> str:
+    """A p-value in three decimals; a dash for None."""
+    if p is None:
+        return "-"
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"
+
+
 def plain(title: str = "", caption: str = "") -> Table:
     """A table without a frame."""
     return Table(

@@ -13,7 +13,7 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from automem import compare
+from automem import compare, sign_flips
 from automem.episode import write_json
 from automem.errors import UserError
 from automem.scaffold import Scaffold
@@ -186,6 +186,7 @@ class Search:
             "difference": found.mean,
             "error": found.error,
             "interval": found.interval,
+            "p": sign_flips.p_value(differences),
             "won": won,
             "tied": tied,
             "lost": lost,

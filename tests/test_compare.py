@@ -17,6 +17,7 @@ from automem.episode import RESULT, EpisodeResult, write_json
 from automem.errors import UserError
 from automem.metrics import Counts
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfig
+from automem.sign_flips import p_value
 
 Scores = Mapping[str, Mapping[int, float]]
 
@@ -88,6 +89,8 @@ def test_a_game_counts_once_however_many_tasks_it_has(monkeypatch: pytest.Monkey
     assert found.overall.difference == pytest.approx((0.4 + (1 + 0.5) / 2) / 2)
     error = next(paired for paired in found.tasks if paired.name == large).error
     assert found.overall.error == pytest.approx(error / 2 / 2)
+    # Five episodes differ, each by its part: two of Crafter, three of MiniHack's four.
+    assert found.overall.p == pytest.approx(p_value([0.2, 0.2, 0.25, 0.25, 0.25])) == 0.0625
 
 
 def test_operations_are_compared_by_their_part_of_all(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -111,6 +114,7 @@ def test_one_pair_has_no_interval(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.25}})
     b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.5}})
     assert compare(a, b).overall.interval is None
+    assert compare(a, b).overall.p == 1.0
 
 
 def test_what_makes_runs_incomparable_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -144,4 +148,5 @@ def test_a_person_reads_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_path
     text = io.StringIO()
     compare_view.show(compare(a, b), Console(file=text, width=100))
     assert "APPEND" in text.getvalue() and "+100 %" in text.getvalue()
+    assert "0.500" in text.getvalue()  # both went one way: two choices of four
     assert "+15.00" in text.getvalue() and "stuck %" in text.getvalue() and "-50 %" in text.getvalue()

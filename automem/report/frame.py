@@ -12,6 +12,7 @@ from importlib import resources
 import jinja2
 
 from automem.report import charts, figures
+from automem.tables import chance
 from automem.visible import visible_lines
 
 LONGEST = 600
@@ -40,7 +41,8 @@ def environment(package: str, folder: str = "") -> jinja2.Environment:
         loader=jinja2.FunctionLoader(load),
     )  # fmt: skip
     made.filters |= {
-        "percent": figures.percent, "interval": figures.interval, "signed": figures.signed, "said": said,
+        "percent": figures.percent, "interval": figures.interval, "signed": figures.signed, "chance": chance,
+        "said": said,
     }  # fmt: skip
     made.globals |= {"colours_of_runs": charts.RUNS, "shape_of_run": charts.shape}
     return made
