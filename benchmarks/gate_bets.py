@@ -17,12 +17,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from gate_errors import Array, Flags, Game, crafter, minihack
+from ville import EmpiricalBernsteinCS
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from ville import EmpiricalBernsteinCS
-
+from benchmarks.gate_errors import Array, Flags, Game, crafter, minihack
 from meta.gate import betting
 
 ALPHA = 0.05 / 24

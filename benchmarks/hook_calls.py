@@ -151,7 +151,7 @@ async def measure(options: argparse.Namespace) -> None:
     start = time.perf_counter()
     first = await sandbox.open(HOOKS)
     started = time.perf_counter() - start
-    table = Table(title=f"{mode}: a call, in microseconds ({len(step(0)[1])} characters of observation)")
+    table = Table(title=f"{mode}: a call, in microseconds ({len(str(step(0)[1]))} characters of observation)")
     for name in ("", "median", "99 %"):
         table.add_column(name, justify="left" if not name else "right")
     for method in ("check_action", "observe"):

@@ -43,6 +43,12 @@ class Scripted:
         self.seconds = 0.0
         self.characters = 0
 
+    async def ready(self) -> None:
+        """Nothing to start."""
+
+    async def close(self) -> None:
+        """Nothing to end."""
+
     async def complete(self, messages: Sequence[Message]) -> Reply:
         """Answer with what the player writes."""
         start = time.perf_counter()

@@ -16,13 +16,14 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
+from automem.models.cores import multiply_bfloat16
 from automem.trace.episode import EpisodeTrace
 from specialist import base_model, recipe
 from specialist.candidate import Candidate, candidates
 from specialist.example import Example, Source
 from specialist.train import curve
-from specialist.train.devices import cpu_bfloat16
 from specialist.train.schedule import Pass, Schedule, cost, shapes_of, together
 from specialist.train.spec import Setup
 from specialist.train.tokens import Tokenised, Tokens
@@ -104,7 +105,7 @@ def main() -> None:
     os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
     base = base_model.folder("smollm2")
     tokens = Tokens(base)
-    dtype = "bfloat16" if cpu_bfloat16() else "float32"
+    dtype: Literal["float32", "bfloat16"] = "bfloat16" if multiply_bfloat16() else "float32"
     setup = Setup(device="cpu", processes=1, dtype=dtype, batch=BATCH, checkpointing=False)
     for scaffold in SCAFFOLDS:
         with tempfile.TemporaryDirectory() as folder:

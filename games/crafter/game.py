@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from games.crafter.tables import ACTIONS, VIEW
@@ -32,7 +33,7 @@ class Crafter:
         from games.crafter.rules import instructions
 
         self.task = task
-        self.actions = ACTIONS
+        self.actions: Mapping[str, str] = ACTIONS
         self.instructions = instructions()
         self.max_steps = STEP_LIMIT if max_steps is None else max_steps
         self._numbers = {name: number for number, name in enumerate(ACTIONS)}
