@@ -78,7 +78,11 @@ SpecialistApiBase = Annotated[
 ]
 Merged = Annotated[
     bool,
-    typer.Option("--merged", help="Serve it worked into a copy of its base model.", rich_help_panel=_SPECIALIST),
+    typer.Option(
+        "--merged",
+        help="Serve it worked into a copy of its base model: faster, but a server of its own.",
+        rich_help_panel=_SPECIALIST,
+    ),
 ]
 ConsultTurns = Annotated[
     int,
