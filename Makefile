@@ -20,8 +20,8 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "  TASK=$(TASK) SUITE=$(SUITE) MODEL=$(MODEL) can be given, and ARGS for further options,"
-	@echo "  AGENTS for bench, RUN for report, GAME for log and the loops, REVIEWER (rules, llm, command) and META for loop1,"
-	@echo "  GAMEPLAY and RECIPE for loop2,"
+	@echo "  RUN names what is made, and for report what is shown; AGENTS for bench, GAME for log and the loops,"
+	@echo "  REVIEWER (rules, llm, command) and META for loop1, GAMEPLAY and RECIPE for loop2,"
 	@echo "  versions A and B for diff, REF for check,"
 	@echo "  e.g. make play TASK=nethack MODEL=smollm2 ARGS='--watch --steps 20'"
 
@@ -44,10 +44,10 @@ format: setup ## bring the style in order
 	$(BIN)/ruff check --fix .
 
 play: setup ## watch one episode of TASK
-	@$(BIN)/automem play $(TASK) --model $(MODEL) --watch $(ARGS)
+	@$(BIN)/automem play $(TASK) --model $(MODEL) --watch $(if $(RUN),--run $(RUN)) $(ARGS)
 
 eval: setup ## play a SUITE and store the run
-	@$(BIN)/automem eval $(SUITE) --model $(MODEL) $(ARGS)
+	@$(BIN)/automem eval $(SUITE) --model $(MODEL) $(if $(RUN),--run $(RUN)) $(ARGS)
 
 # Two models may be at work: MODEL plays, META reviews.
 loop1: setup ## let a REVIEWER rewrite the scaffold of GAME, ITERATIONS times, and keep what plays better

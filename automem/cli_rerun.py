@@ -113,7 +113,9 @@ def _play(
 
     chosen = None
     if then.config.specialist is not None:
-        where = again.address(then, then.config.specialist.model, addresses[1], "--specialist-api-base")
+        where = addresses[1]
+        if where or not _served_by_us(then.config.specialist):  # an address in the environment is not meant for it
+            where = again.address(then, then.config.specialist.model, addresses[1], "--specialist-api-base")
         chosen = _specialist(then.config.specialist, adapter, where)
     planned = again.again(
         then,
@@ -142,6 +144,11 @@ def _play(
         told = f"not all episodes could be played to their end; once the cause is mended: {go_on(config.name)}"
         errors.print(told, style="red", markup=False, highlight=False, soft_wrap=True)
     return now
+
+
+def _served_by_us(played: PlayedSpecialist) -> bool:
+    """Whether an adapter plays on a server of ours, which has no address that a person knows."""
+    return bool(played.identity) and not played.model.name.startswith("hosted_vllm/")
 
 
 def _specialist(played: PlayedSpecialist, moved: Path | None, api_base: str) -> Chosen:

@@ -18,7 +18,7 @@ from automem.episode import EpisodeResult, load_result
 from automem.errors import UserError
 from automem.metric_names import shares
 from automem.metrics import Counts, rates
-from automem.runs import Run
+from automem.runs import PlayedModel, PlayedSpecialist, Run, deciding
 from automem.statistics import Estimate, combined, estimate, mean, won_tied_lost
 
 Pair = tuple[EpisodeResult, EpisodeResult]
@@ -223,16 +223,17 @@ def _warnings(a: Run, b: Run, by_task: Mapping[str, Sequence[Pair]], unpaired: s
         found.append(f"other models: {_short(mine)} and {_short(theirs)}")
     specialists = [run.config.specialist and run.config.specialist.decisive for run in (a, b)]
     if specialists[0] != specialists[1]:
-        shown = ["none" if one is None else _short(one.model) for one in specialists]
+        shown = ["none" if one is None else _with_turns(one) for one in specialists]
         found.append(f"other memory specialists: {shown[0]} and {shown[1]}")
     for task, pairs in by_task.items():
         for limits in sorted({(x.steps_limit, y.steps_limit) for x, y in pairs if x.steps_limit != y.steps_limit}):
             found.append(f"{task}: other step limits, {limits[0]} and {limits[1]}")
         for sets in sorted({(str(dict(x.facts)), str(dict(y.facts))) for x, y in pairs if x.facts != y.facts}):
             found.append(f"{task}: other level sets, {sets[0]} and {sets[1]}")
-    for package in games.versions():
+    for package in deciding(a.config, b.config):
         then, now = a.config.versions.get(package), b.config.versions.get(package)
-        if then != now:
+        # That another agent comes from another package goes without saying.
+        if then != now and (a.config.agent == b.config.agent or None not in (then, now)):
             found.append(f"other versions of {package}: {then} and {now}")
     if a.config.sandbox.model_copy(update={"unsafe": False}) != b.config.sandbox.model_copy(update={"unsafe": False}):
         found.append("other limits of scaffold code")
@@ -248,5 +249,10 @@ def _scaffolds(a: Run, b: Run) -> list[tuple[Any, Any]]:
     ]
 
 
-def _short(model: Any) -> str:
-    return model.name + (f" at temperature {model.temperature:g}" if model.temperature else "")
+def _with_turns(specialist: PlayedSpecialist) -> str:
+    return f"{_short(specialist.model)} (consult turns: {specialist.consult_turns})"
+
+
+def _short(model: PlayedModel) -> str:
+    told = model.name + (f" at temperature {model.temperature:g}" if model.temperature else "")
+    return told + (f" with replies of {model.max_tokens} tokens" if model.max_tokens else "")

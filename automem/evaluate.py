@@ -129,7 +129,7 @@ def plan(request: Request) -> Plan:
             for game, s in chosen.items()
         },
         tasks=tasks,
-        versions=runs.versions() | agents.versions(request.agent),
+        versions=runs.versions(task.task for task in tasks) | agents.versions(request.agent),
         sandbox=request.sandbox,
         specialist=request.specialist,
         agent=request.agent,

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 import games
+from automem import runs
 from automem.errors import UserError
 from automem.lineage import Version
 from automem.runs import Run
@@ -167,7 +168,8 @@ def _score(run: Run, version: Version) -> Score:
             model.temperature,
             model.max_tokens,
             tuple(sorted((t.task, t.steps, tuple(sorted(t.facts.items()))) for t in tasks)),
-            tuple(config.versions.get(package) for package in games.versions()),
+            tuple((package, config.versions[package]) for package in runs.deciding(config)),
+            str(config.specialist and config.specialist.decisive),
         ),
         steps=tuple(dict.fromkeys(t.steps for t in tasks)),
         progression=measured.progression,

@@ -109,7 +109,7 @@ def again(
             "name": runs.valid_name(name),
             "created": runs.now(),
             "tasks": tasks,
-            "versions": runs.versions() | agents.versions(run.config.agent),
+            "versions": runs.versions(task.task for task in run.config.tasks) | agents.versions(run.config.agent),
             "sandbox": sandbox,
             # Where the copies go is ours to say: a run.toml that somebody else wrote could name any folder.
             "scaffolds": {

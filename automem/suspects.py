@@ -8,7 +8,7 @@ import games
 from automem.agents import registry as agents
 from automem.differing import Difference
 from automem.models import registry
-from automem.runs import PlayedModel, Run, RunConfig
+from automem.runs import PlayedModel, Run, RunConfig, deciding
 
 CODE = ("automem", "python")
 """What decides all that AutoMem and the code of scaffolds compute."""
@@ -103,7 +103,7 @@ def _game(then: Run, now: Run, task: str) -> str:
     return _by_versions(
         then,
         now,
-        [*games.versions(), *CODE],
+        [*deciding(then.config, now.config), *CODE],
         "the game is not deterministic here, or its code or a stored trace was changed",
     )
 

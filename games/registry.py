@@ -8,6 +8,7 @@ the task belongs to; a name without a dot is a game with one task of the same na
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from functools import cache
 from importlib import import_module, metadata
 from typing import Any
@@ -106,9 +107,17 @@ def facts(task: str) -> dict[str, str]:
     return import_module("games.minihack").facts(task)
 
 
-def versions() -> dict[str, str]:
-    """Versions of the packages that decide how the games go; results are comparable where these agree."""
-    return {package: _version(package) for package in _DECIDING}
+def versions(tasks: Iterable[str] = ()) -> dict[str, str]:
+    """Versions of the packages that decide how the games go; results are comparable where these agree.
+
+    Args:
+        tasks: of these, too, the packages that added them.
+    """
+    added = (_added()[task].dist for task in tasks if task in _added())
+    return {
+        **{dist.name: dist.version for dist in added if dist is not None},
+        **{package: _version(package) for package in _DECIDING},
+    }
 
 
 def _maker(task: str) -> Any:

@@ -129,7 +129,7 @@ class Arena:
                 )
             },
             tasks=tasks,
-            versions=runs.versions(),
+            versions=runs.versions(task.task for task in tasks),
             sandbox=config.sandbox,
         )
 

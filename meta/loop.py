@@ -108,7 +108,7 @@ def plan(request: LoopRequest) -> LoopPlan:
             search=request.search,
             reviewer=request.reviewer,
             budget=request.budget,
-            versions=runs.versions(),
+            versions=runs.versions(task.task for task in tasks),
             sandbox=request.sandbox,
         )
     except ValueError as error:

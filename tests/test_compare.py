@@ -16,7 +16,7 @@ from automem.compare import compare
 from automem.episode import RESULT, EpisodeResult, write_json
 from automem.errors import UserError
 from automem.metrics import Counts
-from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, Run, RunConfig
+from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run, RunConfig
 from automem.sign_flips import p_value
 
 Scores = Mapping[str, Mapping[int, float]]
@@ -133,6 +133,46 @@ def test_what_makes_runs_incomparable_is_said(monkeypatch: pytest.MonkeyPatch, t
         assert expected in warnings
     same = compare(a, a).warnings
     assert len(same) == 1 and "chance" in same[0]
+
+
+def test_packages_of_agents_and_games_that_are_not_ours_count_as_well(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    scores = {"Crafter": {1: 0.25}}
+    a, b, plain = (
+        made(monkeypatch, tmp_path, name, scores, agent=agent, versions=runs.versions() | added)
+        for name, agent, added in (
+            ("a", "steady", {"steady": "1.0"}), ("b", "steady", {"steady": "2.0"}), ("plain", "memory", {}),
+        )
+    )  # fmt: skip
+    assert compare(a, b).warnings == ("other versions of steady: 1.0 and 2.0",)
+    assert compare(a, plain).warnings == ("other agents: steady and memory",)
+    # Nor is a run gone on with under another version; one of ours may be newer.
+    assert a.config.differences(b.config) == ["steady: 1.0 then, 2.0 now"]
+    newer = a.config.model_copy(update={"versions": a.config.versions | {"automem": "9", "vllm": "9", "python": "3"}})
+    assert a.config.differences(newer) == []
+
+
+def test_what_a_reply_may_hold_and_how_often_a_specialist_reads_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model = PlayedModel(name="openai/x")
+    a, b = (
+        made(
+            monkeypatch,
+            tmp_path,
+            name,
+            {"Crafter": {1: 0.25}},
+            model=model.model_copy(update={"max_tokens": tokens}),
+            specialist=PlayedSpecialist(model=model.model_copy(update={"max_tokens": tokens}), consult_turns=turns),
+        )
+        for name, tokens, turns in (("a", 0, 1), ("b", 99, 4))
+    )
+    assert compare(a, b).warnings == (
+        "other models: openai/x and openai/x with replies of 99 tokens",
+        "other memory specialists: openai/x (consult turns: 1) and openai/x with replies of 99 tokens "
+        "(consult turns: 4)",
+    )
 
 
 def test_runs_without_a_common_episode_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

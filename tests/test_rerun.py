@@ -283,6 +283,9 @@ def test_a_specialist_of_a_run_is_found_again_or_told_to_be_gone(tmp_path: Path)
     found = cli_rerun._specialist(chosen.played, None, "http://127.0.0.1:9/v1")
     assert (found.played.decisive, found.base) == (chosen.played.decisive, chosen.base)
     assert found.played.model.api_base == "http://127.0.0.1:9/v1"
+    # Only a server of the person's own has an address, so one in the environment is not meant for ours.
+    ours = play.choose(asked).played
+    assert [cli_rerun._served_by_us(one) for one in (chosen.played, ours)] == [False, True]
     (tmp_path / "trained").rename(tmp_path / "moved")
     with pytest.raises(UserError, match="is not there any more"):
         cli_rerun._specialist(chosen.played, None, "")

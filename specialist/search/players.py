@@ -200,7 +200,7 @@ def run_config(
             config.game: PlayedScaffold(ref=played.ref, identity=played.identity, folder=f"scaffolds/{played.ref}")
         },
         tasks=tuple(task.model_copy(update={"facts": games.facts(task.task)}) for task in tasks),
-        versions=runs.versions(),
+        versions=runs.versions(task.task for task in tasks),
         sandbox=config.sandbox,
         specialist=specialist,
     )

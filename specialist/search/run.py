@@ -130,7 +130,7 @@ def plan(request: SearchRequest) -> SearchPlan:
             decider=request.decider,
             training=request.training,
             gate=request.gate,
-            versions=runs.versions(),
+            versions=runs.versions(task.task for task in tasks),
             sandbox=request.sandbox,
         )
     except ValueError as error:

@@ -100,6 +100,20 @@ def test_another_package_adds_a_game(monkeypatch: pytest.MonkeyPatch, tmp_path) 
         registry._added.cache_clear()
 
 
+def test_the_package_that_adds_a_game_decides_it_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    about = tmp_path / "towers-2.1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: towers\nVersion: 2.1\n")
+    (about / "entry_points.txt").write_text("[automem.games]\ntowers.Hanoi-v1 = towers:Towers\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry._added.cache_clear()
+    try:
+        assert games.versions(["towers.Hanoi-v1", "Crafter"]) == {"towers": "2.1", **games.versions()}
+        assert "towers" not in games.versions(["Crafter"])
+    finally:
+        registry._added.cache_clear()
+
+
 def test_versions_name_the_packages_that_decide_a_game() -> None:
     versions = games.versions()
     assert {"crafter", "nle", "minihack", "gymnasium", "numpy"} <= versions.keys()
