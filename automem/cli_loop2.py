@@ -143,7 +143,13 @@ def loop2(
     try:
         request = searches.SearchRequest(
             game=game,
-            base=BaseSettings(name=model, server=server, api_base=api_base, merged=merged, max_tokens=max_tokens),
+            base=BaseSettings(
+                name=model,
+                server=server,
+                api_base=api_base if server else "",  # what we serve ourselves has no address beforehand
+                merged=merged,
+                max_tokens=max_tokens,
+            ),
             gameplay=played_model(gameplay, api_base, 0.0, 0),
             teacher=played_model(teacher, api_base, 0.0, 0) if teacher else None,
             recipe=recipes.load(recipe or game),

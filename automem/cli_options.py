@@ -124,9 +124,12 @@ def chosen_specialist(
         if base or api_base or merged or consult_turns:
             raise UserError("--specialist-base, --specialist-api-base, --merged and --consult-turns need --specialist")
         return None
+    from automem.models import registry
     from automem.runs import PlayedModel
     from specialist import play
 
+    if api_base and name in registry.OURS:
+        raise UserError(f"--specialist-api-base: {name} has no address; leave it out, or name a model of that server")
     _check_address(api_base)
     asked = PlayedModel(name=name, api_base=api_base, max_tokens=max_tokens)
     return play.choose(asked, base=base, merged=merged, consult_turns=consult_turns)

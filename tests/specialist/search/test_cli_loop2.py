@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from specialist.search import forecast
+from specialist.search.settings import SearchConfig
+from tests.commands import caller
 
 BASE = ("loop2", "crafter", "--gameplay", "scripted", "--scaffold", "crafter/small", "--recipe", "tiny")
 
@@ -70,3 +75,28 @@ def test_a_recipe_that_could_not_be_trained_or_served_is_refused_before_anything
     assert done.returncode == 2, done.stdout
     assert "nothing can be trained here" in done.stderr and told in " ".join(done.stderr.split())
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture
+def settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., SearchConfig]:
+    """From the words of a command to the settings that it makes; nothing is begun."""
+    monkeypatch.setenv("AUTOMEM_RUNS", str(tmp_path / "runs"))
+    found: list[SearchConfig] = []
+    monkeypatch.setattr(forecast, "show", lambda config, console: found.append(config))
+    call = caller(monkeypatch, capfd)
+
+    def made(*words: str) -> SearchConfig:
+        code, _, told = call(*BASE, *words, "--dry-run")
+        assert code == 0, told
+        return found[-1]
+
+    return made
+
+
+def test_an_address_is_that_of_a_server_of_the_users_own(settings: Callable[..., SearchConfig]) -> None:
+    address = "http://127.0.0.1:9/v1"
+    others = settings("--teacher", "hosted_vllm/large", "--api-base", address)
+    assert (others.base.api_base, others.collect.teacher.api_base) == ("", address)
+    assert settings("--server", "hosted_vllm/base", "--api-base", address).base.api_base == address
