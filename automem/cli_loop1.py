@@ -62,17 +62,22 @@ def loop1(
         ),
     ] = None,
     review_turns: Annotated[
-        int, typer.Option("--review-turns", min=1, help="Calls of one review.", rich_help_panel=REVIEWER)
-    ] = 60,
+        int | None,
+        typer.Option("--review-turns", min=1, help="Calls of one review; 60 by default.", rich_help_panel=REVIEWER),
+    ] = None,
     review_tokens: Annotated[
-        int, typer.Option("--review-tokens", min=1, help="Tokens of one review.", rich_help_panel=REVIEWER)
-    ] = 2_000_000,
+        int | None,
+        typer.Option(
+            "--review-tokens", min=1, help="Tokens of one review; 2 million by default.", rich_help_panel=REVIEWER
+        ),
+    ] = None,
     review_usd: Annotated[
         float | None, typer.Option("--review-usd", help="Dollars of one review.", rich_help_panel=REVIEWER)
     ] = None,
     review_minutes: Annotated[
-        float, typer.Option("--review-minutes", help="Minutes of one review.", rich_help_panel=REVIEWER)
-    ] = 30.0,
+        float | None,
+        typer.Option("--review-minutes", help="Minutes of one review; 30 by default.", rich_help_panel=REVIEWER),
+    ] = None,
     iterations: Annotated[
         int, typer.Option("--iterations", min=1, help="Revisions, one after another.", rich_help_panel=SEARCH)
     ] = 6,
@@ -145,6 +150,16 @@ def loop1(
     seeds = {"most": most, "batch": batch}
     if gate == "paper":
         seeds = {"most": most or 10, "batch": most or 10}
+    of_reviewer = {
+        "api_base": meta_api_base or None,
+        "options": named_options("--reviewer-option", option) or None,
+        "turns": review_turns,
+        "tokens": review_tokens,
+        "usd": review_usd,
+        "minutes": review_minutes,
+    }
+    # What is not named is left to the settings, and with --resume to what the loop has.
+    named: dict[str, Any] = {name: value for name, value in of_reviewer.items() if value is not None}
     try:
         request = loops.LoopRequest(
             game=game,
@@ -171,16 +186,7 @@ def loop1(
                 side_by_side=side_by_side,
                 shown=shown,
             ),
-            reviewer=ReviewerSettings(
-                kind=reviewer,
-                model=meta_model,
-                api_base=meta_api_base,
-                options=named_options("--reviewer-option", option),
-                turns=review_turns,
-                tokens=review_tokens,
-                usd=review_usd,
-                minutes=review_minutes,
-            ),
+            reviewer=ReviewerSettings(kind=reviewer, model=meta_model, **named),
             budget=LoopBudget(usd=usd, minutes=minutes, episodes=episodes),
             sandbox=sandbox_limits(unsafe_hooks),
         )

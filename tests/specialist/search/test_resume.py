@@ -1,4 +1,4 @@
-"""What a search that is resumed goes on with: settings that decide it as they were, the others as they are named now."""
+"""What a search that is resumed goes on with: what decides it as it was, the rest as it is named now."""
 
 from __future__ import annotations
 
