@@ -210,7 +210,7 @@ def _root(request: LoopRequest, name: str, game: str) -> Scaffold:
 
 
 def _with_budget(then: LoopConfig, now: LoopConfig) -> LoopConfig:
-    """The settings of a loop that is resumed, with limits and what is the reviewer's as they were, if not named again."""
+    """The settings of a loop that is resumed: limits, and what the reviewer takes, as they were unless named again."""
     budget = then.budget.model_copy(update=now.budget.model_dump(exclude_none=True))
     named = now.reviewer.model_dump(mode="json", exclude_unset=True)
     named |= {"kind": now.reviewer.kind, "model": now.reviewer.model}

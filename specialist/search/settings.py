@@ -35,7 +35,8 @@ class BaseSettings(_Strict):
     merged: bool = False
     """Specialists play as merged copies."""
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """Of one reply of memory work, with and without an adapter; 0 leaves it to what suits the model."""
+    """Of one reply of memory work, with and without an adapter; 0 leaves it to what suits the model. Gameplay and the
+    teacher have their own."""
 
 
 class CollectSettings(_Strict):

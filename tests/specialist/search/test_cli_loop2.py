@@ -100,3 +100,9 @@ def test_an_address_is_that_of_a_server_of_the_users_own(settings: Callable[...,
     others = settings("--teacher", "hosted_vllm/large", "--api-base", address)
     assert (others.base.api_base, others.collect.teacher.api_base) == ("", address)
     assert settings("--server", "hosted_vllm/base", "--api-base", address).base.api_base == address
+
+
+def test_max_tokens_bounds_whoever_replies(settings: Callable[..., SearchConfig]) -> None:
+    for words in ((), ("--teacher", "smollm2")):
+        found = settings("--max-tokens", "9", *words)
+        assert [m.max_tokens for m in (found.base, found.gameplay, found.collect.teacher)] == [9, 9, 9]
