@@ -21,6 +21,7 @@ from automem.cli_options import (
     UnsafeHooks,
     named_options,
     played_model,
+    refuse_named,
     sandbox_limits,
     stopped,
 )
@@ -110,16 +111,21 @@ def loop1(
         int | None, typer.Option("--batch", min=1, help="Seeds between two looks.", rich_help_panel=GATE)
     ] = None,
     smallest_gain: Annotated[
-        float,
-        typer.Option("--smallest-gain", help="Gain in progression worth having, 0 to 1.", rich_help_panel=GATE),
-    ] = 0.02,
+        float | None,
+        typer.Option(
+            "--smallest-gain", help="Gain in progression worth having, 0 to 1; 0.02 by default.", rich_help_panel=GATE
+        ),
+    ] = None,
     margin: Annotated[
         float,
         typer.Option("--margin", help="How much worse a leaner memory may play, 0 to 1.", rich_help_panel=GATE),
     ] = 0.0,
     error: Annotated[
-        float, typer.Option("--error", help="Chance that a loop accepts without effect.", rich_help_panel=GATE)
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            "--error", help="Chance that a loop accepts without effect; 0.05 by default.", rich_help_panel=GATE
+        ),
+    ] = None,
     held_out: Annotated[
         str | None,
         typer.Option("--held-out", help="Held-out seeds; 20000..20039 by default.", rich_help_panel=GATE),
@@ -147,9 +153,11 @@ def loop1(
     from meta.settings import GateSettings, LoopBudget, ReviewerSettings, SearchSettings
     from meta.storage import PAGE
 
-    seeds = {"most": most, "batch": batch}
+    judged = {"most": most, "batch": batch, "smallest_gain": smallest_gain, "error": error}
     if gate == "paper":
-        seeds = {"most": most or 10, "batch": most or 10}
+        idle = {"--batch": batch, "--smallest-gain": smallest_gain, "--error": error}
+        refuse_named("the gate paper plays all its seeds, and accepts whatever rose", idle)
+        judged |= {"most": most or 10, "batch": most or 10}
     of_reviewer = {
         "api_base": meta_api_base or None,
         "options": named_options("--reviewer-option", option) or None,
@@ -171,12 +179,8 @@ def loop1(
             replicates=replicates,
             name=run,
             resume=resume,
-            gate=GateSettings(
-                kind=gate,  # type: ignore[arg-type]
-                smallest_gain=smallest_gain,
-                margin=margin,
-                error=error,
-                **{name: value for name, value in seeds.items() if value is not None},
+            gate=GateSettings.model_validate(
+                {"kind": gate, "margin": margin, **{name: value for name, value in judged.items() if value is not None}}
             ),
             search=SearchSettings(
                 iterations=iterations,

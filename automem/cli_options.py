@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -168,6 +169,17 @@ def named_options(option: str, given: list[str] | None) -> dict[str, Any]:
         before = found.get(name)
         found[name] = value if before is None else [*(before if isinstance(before, list) else [before]), value]
     return found
+
+
+def refuse_named(why: str, given: Mapping[str, object]) -> None:
+    """Raise `UserError` when options were named that would do nothing.
+
+    Args:
+        why: what leaves them nothing to do.
+        given: by option; None where it was not named.
+    """
+    if named := [option for option, value in given.items() if value is not None]:
+        raise UserError(f"{why}: leave out {', '.join(named)}")
 
 
 EXIT_INCOMPLETE = 1

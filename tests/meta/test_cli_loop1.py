@@ -64,6 +64,7 @@ def test_a_loop_from_plan_to_page(tmp_path: Path) -> None:
         ("crafter --reviewer rules --reviewer-option depth=3", "takes no depth"),
         ("crafter --reviewer-option depth", "NAME=VALUE"),
         ("crafter --gate coin", "coin"),
+        ("crafter --gate paper --batch 5 --error 0.1", "accepts whatever rose: leave out --batch, --error"),
         ("crafter --parents random", "best"),
         ("crafter --held-out 10001", "10001 is a gate seed and a held-out seed"),
         ("crafter --batch 20 --most-seeds 10", "more than the 10"),
