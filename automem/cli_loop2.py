@@ -18,6 +18,7 @@ from automem.cli_options import (
     UnsafeHooks,
     named_options,
     played_model,
+    refuse_named,
     sandbox_limits,
     stopped,
 )
@@ -115,11 +116,15 @@ def loop2(
         int | None, typer.Option("--batch", min=1, help="Seeds between two looks.", rich_help_panel=GATE)
     ] = None,
     smallest_gain: Annotated[
-        float, typer.Option("--smallest-gain", help="Gain worth having, 0 to 1.", rich_help_panel=GATE)
-    ] = 0.02,
+        float | None,
+        typer.Option("--smallest-gain", help="Gain worth having, 0 to 1; 0.02 by default.", rich_help_panel=GATE),
+    ] = None,
     margin: Annotated[
-        float, typer.Option("--margin", help="Accept who plays no worse than by this, 0 to 1.", rich_help_panel=GATE)
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            "--margin", help="Accept who plays no worse than by this, 0 to 1; 0 by default.", rich_help_panel=GATE
+        ),
+    ] = None,
     held_out: Annotated[
         str | None, typer.Option("--held-out", help="Seeds; 50000..50039 by default.", rich_help_panel=GATE)
     ] = None,
@@ -129,6 +134,7 @@ def loop2(
 
     from automem.errors import UserError
     from automem.evaluate import default_workers
+    from games.suites import parse_seeds
     from meta.settings import GateSettings, first_problem
     from specialist import recipe as recipes
     from specialist.search import forecast, storage
@@ -137,9 +143,27 @@ def loop2(
     from specialist.search.settings import BaseSettings, DeciderSettings, EngineSettings, TrainSettings
 
     gameplay = gameplay or server or model
-    seeds = {name: value for name, value in {"most": most, "batch": batch}.items() if value is not None}
+    if traces:
+        collecting = {
+            "--teacher": teacher or None,
+            "--collect-seeds": collect_seeds,
+            "--collect-steps": collect_steps,
+        }
+        refuse_named("with --traces nothing is collected", collecting)
+    if no_gate:
+        several = gate_seeds if gate_seeds and len(parse_seeds(gate_seeds)) > 1 else None
+        judging = {
+            "--most-seeds": most,
+            "--batch": batch,
+            "--smallest-gain": smallest_gain,
+            "--margin": margin,
+            "--gate-seeds": several,
+        }
+        refuse_named("with --no-gate no gate seeds are played", judging)
+    judged = {"most": most, "batch": batch, "smallest_gain": smallest_gain, "margin": margin}
+    judged = {name: value for name, value in judged.items() if value is not None}
     if most is not None and batch is None:
-        seeds["batch"] = min(most, GateSettings.model_fields["batch"].default)
+        judged["batch"] = min(most, GateSettings.model_fields["batch"].default)
     try:
         request = searches.SearchRequest(
             game=game,
@@ -179,9 +203,7 @@ def loop2(
                 options=named_options("--decider-option", decider_option),
             ),
             training=TrainSettings(device=device, processes=processes),  # type: ignore[arg-type]
-            gate=None
-            if no_gate
-            else GateSettings.model_validate({"smallest_gain": smallest_gain, "margin": margin, **seeds}),
+            gate=None if no_gate else GateSettings.model_validate(judged),
             sandbox=sandbox_limits(unsafe_hooks),
         )
     except ValidationError as wrong:

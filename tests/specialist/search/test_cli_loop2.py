@@ -53,6 +53,15 @@ def test_a_dry_run_says_what_will_be_done_and_does_nothing(tmp_path: Path) -> No
         (("--processes", "999"), "999 processes were asked for"),
         (("--scaffold", "nethack/v0"), "plays nethack"),
         (("--resume",), "--resume needs the name"),
+        (
+            ("--traces", "r", "--teacher", "scripted", "--collect-seeds", "1", "--collect-steps", "9"),
+            "with --traces nothing is collected: leave out --teacher, --collect-seeds, --collect-steps",
+        ),
+        (
+            ("--no-gate", "--most-seeds", "4", "--batch", "2", "--smallest-gain", "0.1", "--gate-seeds", "1,2"),
+            "no gate seeds are played: leave out --most-seeds, --batch, --smallest-gain, --gate-seeds",
+        ),
+        (("--no-gate", "--margin", "0.1"), "leave out --margin"),
     ],
 )
 def test_what_cannot_work_is_said_before_anything_starts(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
