@@ -61,8 +61,11 @@ def loop2(
         typer.Option("--teacher", help="Whose memory work is learnt; the gameplay model's.", rich_help_panel=DATA),
     ] = "",
     consult_turns: Annotated[
-        int, typer.Option("--consult-turns", min=1, help="Replies of PLAN in which it reads.", rich_help_panel=DATA)
-    ] = 1,
+        int | None,
+        typer.Option(
+            "--consult-turns", min=1, help="Replies of PLAN in which it reads; 1 by default.", rich_help_panel=DATA
+        ),
+    ] = None,
     collect_seeds: Annotated[
         str | None,
         typer.Option("--collect-seeds", help="Training seeds; 30000 and on by default.", rich_help_panel=DATA),
@@ -146,6 +149,7 @@ def loop2(
     if traces:
         collecting = {
             "--teacher": teacher or None,
+            "--consult-turns": consult_turns,
             "--collect-seeds": collect_seeds,
             "--collect-steps": collect_steps,
         }
@@ -181,7 +185,7 @@ def loop2(
             collect_seeds=collect_seeds,
             collect_steps=collect_steps,
             traces=tuple(traces or ()),
-            consult_turns=consult_turns,
+            consult_turns=consult_turns or 1,
             gate_seeds=gate_seeds,
             held_out=held_out,
             steps=steps,

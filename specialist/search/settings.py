@@ -49,7 +49,8 @@ class CollectSettings(_Strict):
     traces: tuple[str, ...] = ()
     """Runs that are there already, to learn from instead."""
     consult_turns: Annotated[int, Field(ge=1)] = 1
-    """Replies of a PLAN phase in which the teacher may read."""
+    """Replies of a PLAN phase in which the teacher may read. A specialist reads for as many as its data has, and the
+    untrained base model beside it for as many as the specialist."""
 
 
 class EngineSettings(_Strict):

@@ -13,6 +13,7 @@
       decided/<n>/                    how `llm` came to it
       trainings/<key>/                training runs (`specialist.train.spec`)
       play/<player>/gate|held-out/    runs of the untrained base model ("base") and of specialists, by identity
+      play/base/gate-<n>-turns/       of the base model beside specialists that consult memory for other turns
       ledger.jsonl                    a row for each training run
       result.json                     the search is over
       loop2.html                      the page about it

@@ -57,6 +57,7 @@ def test_a_dry_run_says_what_will_be_done_and_does_nothing(tmp_path: Path) -> No
             ("--traces", "r", "--teacher", "scripted", "--collect-seeds", "1", "--collect-steps", "9"),
             "with --traces nothing is collected: leave out --teacher, --collect-seeds, --collect-steps",
         ),
+        (("--traces", "r", "--consult-turns", "2"), "leave out --consult-turns"),
         (
             ("--no-gate", "--most-seeds", "4", "--batch", "2", "--smallest-gain", "0.1", "--gate-seeds", "1,2"),
             "no gate seeds are played: leave out --most-seeds, --batch, --smallest-gain, --gate-seeds",
