@@ -21,6 +21,7 @@ from automem.cli_options import (
     UnsafeHooks,
     named_options,
     played_model,
+    refuse_named,
     sandbox_limits,
     stopped,
 )
@@ -62,17 +63,22 @@ def loop1(
         ),
     ] = None,
     review_turns: Annotated[
-        int, typer.Option("--review-turns", min=1, help="Calls of one review.", rich_help_panel=REVIEWER)
-    ] = 60,
+        int | None,
+        typer.Option("--review-turns", min=1, help="Calls of one review; 60 by default.", rich_help_panel=REVIEWER),
+    ] = None,
     review_tokens: Annotated[
-        int, typer.Option("--review-tokens", min=1, help="Tokens of one review.", rich_help_panel=REVIEWER)
-    ] = 2_000_000,
+        int | None,
+        typer.Option(
+            "--review-tokens", min=1, help="Tokens of one review; 2 million by default.", rich_help_panel=REVIEWER
+        ),
+    ] = None,
     review_usd: Annotated[
         float | None, typer.Option("--review-usd", help="Dollars of one review.", rich_help_panel=REVIEWER)
     ] = None,
     review_minutes: Annotated[
-        float, typer.Option("--review-minutes", help="Minutes of one review.", rich_help_panel=REVIEWER)
-    ] = 30.0,
+        float | None,
+        typer.Option("--review-minutes", help="Minutes of one review; 30 by default.", rich_help_panel=REVIEWER),
+    ] = None,
     iterations: Annotated[
         int, typer.Option("--iterations", min=1, help="Revisions, one after another.", rich_help_panel=SEARCH)
     ] = 6,
@@ -105,16 +111,21 @@ def loop1(
         int | None, typer.Option("--batch", min=1, help="Seeds between two looks.", rich_help_panel=GATE)
     ] = None,
     smallest_gain: Annotated[
-        float,
-        typer.Option("--smallest-gain", help="Gain in progression worth having, 0 to 1.", rich_help_panel=GATE),
-    ] = 0.02,
+        float | None,
+        typer.Option(
+            "--smallest-gain", help="Gain in progression worth having, 0 to 1; 0.02 by default.", rich_help_panel=GATE
+        ),
+    ] = None,
     margin: Annotated[
         float,
         typer.Option("--margin", help="How much worse a leaner memory may play, 0 to 1.", rich_help_panel=GATE),
     ] = 0.0,
     error: Annotated[
-        float, typer.Option("--error", help="Chance that a loop accepts without effect.", rich_help_panel=GATE)
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            "--error", help="Chance that a loop accepts without effect; 0.05 by default.", rich_help_panel=GATE
+        ),
+    ] = None,
     held_out: Annotated[
         str | None,
         typer.Option("--held-out", help="Held-out seeds; 20000..20039 by default.", rich_help_panel=GATE),
@@ -142,9 +153,21 @@ def loop1(
     from meta.settings import GateSettings, LoopBudget, ReviewerSettings, SearchSettings
     from meta.storage import PAGE
 
-    seeds = {"most": most, "batch": batch}
+    judged = {"most": most, "batch": batch, "smallest_gain": smallest_gain, "error": error}
     if gate == "paper":
-        seeds = {"most": most or 10, "batch": most or 10}
+        idle = {"--batch": batch, "--smallest-gain": smallest_gain, "--error": error}
+        refuse_named("the gate paper plays all its seeds, and accepts whatever rose", idle)
+        judged |= {"most": most or 10, "batch": most or 10}
+    of_reviewer = {
+        "api_base": meta_api_base or None,
+        "options": named_options("--reviewer-option", option) or None,
+        "turns": review_turns,
+        "tokens": review_tokens,
+        "usd": review_usd,
+        "minutes": review_minutes,
+    }
+    # What is not named is left to the settings, and with --resume to what the loop has.
+    named: dict[str, Any] = {name: value for name, value in of_reviewer.items() if value is not None}
     try:
         request = loops.LoopRequest(
             game=game,
@@ -156,12 +179,8 @@ def loop1(
             replicates=replicates,
             name=run,
             resume=resume,
-            gate=GateSettings(
-                kind=gate,  # type: ignore[arg-type]
-                smallest_gain=smallest_gain,
-                margin=margin,
-                error=error,
-                **{name: value for name, value in seeds.items() if value is not None},
+            gate=GateSettings.model_validate(
+                {"kind": gate, "margin": margin, **{name: value for name, value in judged.items() if value is not None}}
             ),
             search=SearchSettings(
                 iterations=iterations,
@@ -171,16 +190,7 @@ def loop1(
                 side_by_side=side_by_side,
                 shown=shown,
             ),
-            reviewer=ReviewerSettings(
-                kind=reviewer,
-                model=meta_model,
-                api_base=meta_api_base,
-                options=named_options("--reviewer-option", option),
-                turns=review_turns,
-                tokens=review_tokens,
-                usd=review_usd,
-                minutes=review_minutes,
-            ),
+            reviewer=ReviewerSettings(kind=reviewer, model=meta_model, **named),
             budget=LoopBudget(usd=usd, minutes=minutes, episodes=episodes),
             sandbox=sandbox_limits(unsafe_hooks),
         )

@@ -18,6 +18,7 @@ from automem.cli_options import (
     UnsafeHooks,
     named_options,
     played_model,
+    refuse_named,
     sandbox_limits,
     stopped,
 )
@@ -60,8 +61,11 @@ def loop2(
         typer.Option("--teacher", help="Whose memory work is learnt; the gameplay model's.", rich_help_panel=DATA),
     ] = "",
     consult_turns: Annotated[
-        int, typer.Option("--consult-turns", min=1, help="Replies of PLAN in which it reads.", rich_help_panel=DATA)
-    ] = 1,
+        int | None,
+        typer.Option(
+            "--consult-turns", min=1, help="Replies of PLAN in which it reads; 1 by default.", rich_help_panel=DATA
+        ),
+    ] = None,
     collect_seeds: Annotated[
         str | None,
         typer.Option("--collect-seeds", help="Training seeds; 30000 and on by default.", rich_help_panel=DATA),
@@ -115,11 +119,15 @@ def loop2(
         int | None, typer.Option("--batch", min=1, help="Seeds between two looks.", rich_help_panel=GATE)
     ] = None,
     smallest_gain: Annotated[
-        float, typer.Option("--smallest-gain", help="Gain worth having, 0 to 1.", rich_help_panel=GATE)
-    ] = 0.02,
+        float | None,
+        typer.Option("--smallest-gain", help="Gain worth having, 0 to 1; 0.02 by default.", rich_help_panel=GATE),
+    ] = None,
     margin: Annotated[
-        float, typer.Option("--margin", help="Accept who plays no worse than by this, 0 to 1.", rich_help_panel=GATE)
-    ] = 0.0,
+        float | None,
+        typer.Option(
+            "--margin", help="Accept who plays no worse than by this, 0 to 1; 0 by default.", rich_help_panel=GATE
+        ),
+    ] = None,
     held_out: Annotated[
         str | None, typer.Option("--held-out", help="Seeds; 50000..50039 by default.", rich_help_panel=GATE)
     ] = None,
@@ -129,6 +137,7 @@ def loop2(
 
     from automem.errors import UserError
     from automem.evaluate import default_workers
+    from games.suites import parse_seeds
     from meta.settings import GateSettings, first_problem
     from specialist import recipe as recipes
     from specialist.search import forecast, storage
@@ -137,21 +146,46 @@ def loop2(
     from specialist.search.settings import BaseSettings, DeciderSettings, EngineSettings, TrainSettings
 
     gameplay = gameplay or server or model
-    seeds = {name: value for name, value in {"most": most, "batch": batch}.items() if value is not None}
+    if traces:
+        collecting = {
+            "--teacher": teacher or None,
+            "--consult-turns": consult_turns,
+            "--collect-seeds": collect_seeds,
+            "--collect-steps": collect_steps,
+        }
+        refuse_named("with --traces nothing is collected", collecting)
+    if no_gate:
+        several = gate_seeds if gate_seeds and len(parse_seeds(gate_seeds)) > 1 else None
+        judging = {
+            "--most-seeds": most,
+            "--batch": batch,
+            "--smallest-gain": smallest_gain,
+            "--margin": margin,
+            "--gate-seeds": several,
+        }
+        refuse_named("with --no-gate no gate seeds are played", judging)
+    judged = {"most": most, "batch": batch, "smallest_gain": smallest_gain, "margin": margin}
+    judged = {name: value for name, value in judged.items() if value is not None}
     if most is not None and batch is None:
-        seeds["batch"] = min(most, GateSettings.model_fields["batch"].default)
+        judged["batch"] = min(most, GateSettings.model_fields["batch"].default)
     try:
         request = searches.SearchRequest(
             game=game,
-            base=BaseSettings(name=model, server=server, api_base=api_base, merged=merged, max_tokens=max_tokens),
-            gameplay=played_model(gameplay, api_base, 0.0, 0),
-            teacher=played_model(teacher, api_base, 0.0, 0) if teacher else None,
+            base=BaseSettings(
+                name=model,
+                server=server,
+                api_base=api_base if server else "",  # what we serve ourselves has no address beforehand
+                merged=merged,
+                max_tokens=max_tokens,
+            ),
+            gameplay=played_model(gameplay, api_base, 0.0, max_tokens),
+            teacher=played_model(teacher, api_base, 0.0, max_tokens) if teacher else None,
             recipe=recipes.load(recipe or game),
             scaffold=scaffold,
             collect_seeds=collect_seeds,
             collect_steps=collect_steps,
             traces=tuple(traces or ()),
-            consult_turns=consult_turns,
+            consult_turns=consult_turns or 1,
             gate_seeds=gate_seeds,
             held_out=held_out,
             steps=steps,
@@ -173,9 +207,7 @@ def loop2(
                 options=named_options("--decider-option", decider_option),
             ),
             training=TrainSettings(device=device, processes=processes),  # type: ignore[arg-type]
-            gate=None
-            if no_gate
-            else GateSettings.model_validate({"smallest_gain": smallest_gain, "margin": margin, **seeds}),
+            gate=None if no_gate else GateSettings.model_validate(judged),
             sandbox=sandbox_limits(unsafe_hooks),
         )
     except ValidationError as wrong:

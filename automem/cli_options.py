@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
@@ -124,9 +125,12 @@ def chosen_specialist(
         if base or api_base or merged or consult_turns:
             raise UserError("--specialist-base, --specialist-api-base, --merged and --consult-turns need --specialist")
         return None
+    from automem.models import registry
     from automem.runs import PlayedModel
     from specialist import play
 
+    if api_base and name in registry.OURS:
+        raise UserError(f"--specialist-api-base: {name} has no address; leave it out, or name a model of that server")
     _check_address(api_base)
     asked = PlayedModel(name=name, api_base=api_base, max_tokens=max_tokens)
     return play.choose(asked, base=base, merged=merged, consult_turns=consult_turns)
@@ -165,6 +169,17 @@ def named_options(option: str, given: list[str] | None) -> dict[str, Any]:
         before = found.get(name)
         found[name] = value if before is None else [*(before if isinstance(before, list) else [before]), value]
     return found
+
+
+def refuse_named(why: str, given: Mapping[str, object]) -> None:
+    """Raise `UserError` when options were named that would do nothing.
+
+    Args:
+        why: what leaves them nothing to do.
+        given: by option; None where it was not named.
+    """
+    if named := [option for option, value in given.items() if value is not None]:
+        raise UserError(f"{why}: leave out {', '.join(named)}")
 
 
 EXIT_INCOMPLETE = 1

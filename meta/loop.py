@@ -115,13 +115,13 @@ def plan(request: LoopRequest) -> LoopPlan:
         raise UserError(first_problem(error)) from error
     if root.game != game:
         raise UserError(f"scaffold {root.ref} plays {root.game}, and {request.game} is {game}")
-    reviewers.check(request.reviewer)
-    choose_mode(request.sandbox)
+    planned = LoopPlan(config, root)
     if request.resume:
         planned = LoopPlan(_with_budget(storage.load(name).config, config), root)
         _resumable(planned)
-    else:
-        planned = LoopPlan(config, root)
+    reviewers.check(planned.config.reviewer)
+    choose_mode(request.sandbox)
+    if not request.resume:
         lineage.check_unchanged(root)
         runs.free_folder(name)
     return planned
@@ -210,10 +210,12 @@ def _root(request: LoopRequest, name: str, game: str) -> Scaffold:
 
 
 def _with_budget(then: LoopConfig, now: LoopConfig) -> LoopConfig:
-    """The settings of a loop that is resumed, with limits that were not named again as they were."""
+    """The settings of a loop that is resumed: limits, and what the reviewer takes, as they were unless named again."""
     budget = then.budget.model_copy(update=now.budget.model_dump(exclude_none=True))
-    reviewer = now.reviewer.model_copy(update={"usd": now.reviewer.usd or then.reviewer.usd})
-    return now.model_copy(update={"budget": budget, "reviewer": reviewer})
+    named = now.reviewer.model_dump(mode="json", exclude_unset=True)
+    named |= {"kind": now.reviewer.kind, "model": now.reviewer.model}
+    named["options"] = {**then.reviewer.options, **named.get("options", {})}
+    return now.model_copy(update={"budget": budget, "reviewer": then.reviewer.model_copy(update=named)})
 
 
 def _resumable(planned: LoopPlan) -> LoopFolder:

@@ -168,9 +168,13 @@ class LoopConfig(_Strict):
         mine, theirs = (c.model.model_copy(update={"api_base": ""}) for c in (self, other))
         if mine != theirs:
             found.append(f"model: {_short(mine)} then, {_short(theirs)} now")
-        # Where a reviewer is reached and what it may spend can change; who it is cannot.
+        # Where a reviewer is reached and what it may spend can change; who it is, and how it works, cannot.
         if (self.reviewer.kind, self.reviewer.model) != (other.reviewer.kind, other.reviewer.model):
             found.append(f"reviewer: {_short(self.reviewer)} then, {_short(other.reviewer)} now")
+        for name in sorted({*self.reviewer.options, *other.reviewer.options}):
+            then, now = (c.reviewer.options.get(name) for c in (self, other))
+            if then != now:
+                found.append(f"reviewer option {name}: {_short(then)} then, {_short(now)} now")
         for package in sorted({*self.versions, *other.versions} - {"automem", "python"}):
             if self.versions.get(package) != other.versions.get(package):
                 found.append(f"{package}: {self.versions.get(package)} then, {other.versions.get(package)} now")

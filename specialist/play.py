@@ -63,18 +63,19 @@ def choose(asked: PlayedModel, *, base: str = "", merged: bool = False, consult_
     return Chosen(played, found, name)
 
 
-def make(chosen: Chosen, gameplay: PlayedModel, player: Model) -> tuple[Model, Specialist]:
+def make(chosen: Chosen, gameplay: PlayedModel, player: Model, processes: int = 0) -> tuple[Model, Specialist]:
     """The model that acts and the specialist beside it; on one server where both need the same base model.
 
     Args:
         chosen: the specialist.
         gameplay: the model that acts, as a run stores it.
         player: that model, as it would be made without a specialist; nothing has been started for it.
+        processes: see `registry.make_model`; of the specialist.
     """
     model, played = chosen.played.model, chosen.played
     sampling = Sampling(temperature=model.temperature, max_tokens=model.max_tokens or None)
     if chosen.adapter is None and model.name in registry.OURS and model.name != registry.SMOLLM2:
-        return player, Specialist(registry.make_model(model.name, sampling), played.consult_turns)
+        return player, Specialist(registry.make_model(model.name, sampling, processes=processes), played.consult_turns)
     if chosen.adapter is None and model.name != registry.SMOLLM2:
         memory = registry.make_model(model.name, sampling, api_base=model.api_base or None)
         return player, Specialist(memory, played.consult_turns)

@@ -13,14 +13,14 @@ from functools import cache
 from pathlib import Path
 
 from automem import evaluate, runs, scaffold
-from automem.agent import Specialist
 from automem.episode import EpisodeListener, write_json
 from automem.executor import LocalExecutor
-from automem.runs import PlannedTask, PlayedSpecialist
+from automem.runs import PlannedTask
 from automem.scaffold import Scaffold
 from automem.summary import summarise
 from automem.trace.run import RunTrace
 from meta.episode_cache import EpisodeCache
+from specialist import play
 from specialist.search.players import run_config
 from specialist.search.storage import SearchFolder
 
@@ -32,18 +32,18 @@ async def collect(search: SearchFolder, number: int, listener: EpisodeListener, 
     """
     folder = search.collected(number)
     config = search.config
+    taught = play.choose(config.collect.teacher, consult_turns=config.collect.consult_turns)
     if not (folder / runs.RUN).is_file():
-        taught = PlayedSpecialist(model=config.collect.teacher, consult_turns=config.collect.consult_turns)
-        made = run_config(search, folder, tasks(search, number), config.gameplay, taught)
+        made = run_config(search, folder, tasks(search, number), config.gameplay, taught.played)
         folder.parent.mkdir(parents=True, exist_ok=True)
         runs.create(made, {config.game: search.scaffold()}, folder)
     run = runs.load(str(folder))
     if run.summary() is not None:
         return RunTrace(run)
     processes = min(workers, os.cpu_count() or 1)
-    player, teacher = (evaluate.make_model(m, processes=processes) for m in (config.gameplay, config.collect.teacher))
+    alone = evaluate.make_model(config.gameplay, processes=processes)
+    player, specialist = play.make(taught, config.gameplay, alone, processes)
     load: Callable[[Path], Scaffold] = cache(lambda path: scaffold.load(str(path)))
-    specialist = Specialist(teacher, config.collect.consult_turns)
     executor = LocalExecutor(player, load, workers, processes, listener, config.sandbox, specialist)
     known = EpisodeCache()
     jobs = run.jobs()
@@ -52,13 +52,13 @@ async def collect(search: SearchFolder, number: int, listener: EpisodeListener, 
     outcomes = []
     try:
         await player.ready()
-        await teacher.ready()
+        await specialist.model.ready()
         async with aclosing(executor.run(jobs)) as ended:
             async for outcome in ended:
                 outcomes.append(outcome)
     finally:
         await player.close()
-        await teacher.close()
+        await specialist.model.close()
     write_json(run.folder / runs.SUMMARY, {"run": run.config.name, "model": run.config.players, **summarise(outcomes)})
     return RunTrace(run)
 

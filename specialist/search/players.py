@@ -75,21 +75,24 @@ class Players:
         self._slots: LoraSlots | None = None
         self._checked: set[str] = set()
 
-    async def play(self, adapter: Adapter | None, seeds: Sequence[int], purpose: Purpose) -> tuple[EpisodeResult, ...]:
+    async def play(
+        self, adapter: Adapter | None, like: Adapter, seeds: Sequence[int], purpose: Purpose
+    ) -> tuple[EpisodeResult, ...]:
         """Play seeds, or find that they were played.
 
         Args:
             adapter: the specialist; None for the untrained base model, which then does the same work.
+            like: the specialist that is judged: the untrained model consults memory for as many turns as it does.
             seeds: of the search's gate, or held-out ones.
             purpose: which of both.
 
         Raises `UserError` when an episode could not be finished; the others are kept.
         """
-        run = self._run(adapter, purpose)
+        run = self.run(adapter, like, purpose)
         jobs = [job for job in run.jobs() if job.seed in set(seeds)]
         missing = [job for job in jobs if load_result(job.folder) is None]
         if missing:
-            player = await self._ready(adapter)
+            player = await self._ready(adapter, _consult_turns(adapter or like))
             await asyncio.gather(*(self._once(player.executor, job) for job in missing))
         outcomes = [Outcome(job, load_result(job.folder), None) for job in jobs]
         _summarise(run)
@@ -102,7 +105,7 @@ class Players:
         """
         if adapter.identity in self._checked:
             return
-        player = await self._ready(adapter)
+        player = await self._ready(adapter, _consult_turns(adapter))
         served = player.memory_server
         if served is not None:
             tokens = await asyncio.to_thread(lambda: Tokens(base_model.folder(self._search.config.base.name)))
@@ -117,9 +120,21 @@ class Players:
                 await model.close()
         self._open.clear()
 
-    def run(self, adapter: Adapter | None, purpose: Purpose) -> Run:
-        """The run that holds a player's episodes."""
-        return self._run(adapter, purpose)
+    def run(self, adapter: Adapter | None, like: Adapter, purpose: Purpose) -> Run:
+        """The run that holds a player's episodes; created where it is not there."""
+        config, turns = self._search.config, _consult_turns(adapter or like)
+        folder = self._search.play(UNTRAINED if adapter is None else adapter.identity, purpose)
+        if _consults_otherwise(folder, turns):
+            folder = folder.with_name(f"{purpose}-{turns}-turns")
+        if (folder / runs.RUN).is_file():
+            return runs.load(str(folder))
+        seeds = config.gate_seeds if purpose == "gate" else config.held_out
+        tasks = [task.model_copy(update={"seeds": seeds}) for task in config.tasks]
+        return runs.create(
+            run_config(self._search, folder, tasks, config.gameplay, _played(config, adapter, turns)),
+            {config.game: self._search.scaffold()},
+            folder,
+        )
 
     async def _once(self, executor: LocalExecutor, job: EpisodeJob) -> None:
         await asyncio.to_thread(self._cache.fetch, job)
@@ -127,8 +142,8 @@ class Players:
         if outcome.result is None:
             raise UserError(f"{job.task}, seed {job.seed}: {outcome.error}")
 
-    async def _ready(self, adapter: Adapter | None) -> _Player:
-        name = UNTRAINED if adapter is None else adapter.identity
+    async def _ready(self, adapter: Adapter | None, turns: int) -> _Player:
+        name = f"{UNTRAINED}, {turns}" if adapter is None else adapter.identity
         if name in self._open:
             return self._open[name]
         config = self._search.config
@@ -143,7 +158,7 @@ class Players:
         await memory.ready()
         load: Callable[[Path], Scaffold] = cache(lambda folder: scaffold.load(str(folder)))
         processes = min(self._workers, os.cpu_count() or 1)
-        specialist = Specialist(memory, _consult_turns(config, adapter))
+        specialist = Specialist(memory, turns)
         executor = LocalExecutor(player, load, self._workers, processes, self._listener, config.sandbox, specialist)
         self._open[name] = _Player(executor, (player, memory))
         return self._open[name]
@@ -167,19 +182,6 @@ class Players:
             sampling = Sampling(temperature=played.temperature, max_tokens=played.max_tokens or None)
             return base_with_slots(played.name, sampling, self._slots)
         return evaluate.make_model(played, processes=min(self._workers, os.cpu_count() or 1))
-
-    def _run(self, adapter: Adapter | None, purpose: Purpose) -> Run:
-        config = self._search.config
-        folder = self._search.play(UNTRAINED if adapter is None else adapter.identity, purpose)
-        if (folder / runs.RUN).is_file():
-            return runs.load(str(folder))
-        seeds = config.gate_seeds if purpose == "gate" else config.held_out
-        tasks = [task.model_copy(update={"seeds": seeds}) for task in config.tasks]
-        return runs.create(
-            run_config(self._search, folder, tasks, config.gameplay, _played(config, adapter)),
-            {config.game: self._search.scaffold()},
-            folder,
-        )
 
 
 def run_config(
@@ -206,10 +208,9 @@ def run_config(
     )
 
 
-def _played(config: SearchConfig, adapter: Adapter | None) -> PlayedSpecialist:
+def _played(config: SearchConfig, adapter: Adapter | None, turns: int) -> PlayedSpecialist:
     base = config.base
     model = PlayedModel(name=base.server or base.name, api_base=base.api_base, max_tokens=base.max_tokens)
-    turns = _consult_turns(config, adapter)
     if adapter is None:
         return PlayedSpecialist(model=model, consult_turns=turns)
     return PlayedSpecialist(
@@ -221,8 +222,14 @@ def _played(config: SearchConfig, adapter: Adapter | None) -> PlayedSpecialist:
     )
 
 
-def _consult_turns(config: SearchConfig, adapter: Adapter | None) -> int:
-    return config.collect.consult_turns if adapter is None else max(1, adapter.manifest.consult_turns)
+def _consult_turns(adapter: Adapter) -> int:
+    return max(1, adapter.manifest.consult_turns)
+
+
+def _consults_otherwise(folder: Path, turns: int) -> bool:
+    """Whether a run is there whose memory work has another number of turns: specialists of a search may differ."""
+    there = runs.load(str(folder)).config.specialist if (folder / runs.RUN).is_file() else None
+    return there is not None and there.consult_turns != turns
 
 
 def _summarise(run: Run) -> None:

@@ -169,16 +169,20 @@ async def run(
         raise UserError("\n".join(["nothing can be trained here:", *(f"  {text}" for text in found.problems)]))
     there = resume and storage.exists(config.name)
     search = _resumable(planned) if there else storage.create(config, planned.scaffold)
+    config = _going_on(search.config, config)
     decider = deciders.make(config.decider, search.folder)
     engine = engines.make(config.engine, search.folder)
-    players = Players(search, watcher, workers)
     try:
         with watcher, runs.exclusive(search.folder):
+            search = storage.change(search, config)
             watcher.opened(search, len(ledger.read(search.folder)))
             await decider.ready()
-            return search, await Search(search, decider, engine, players, watcher, workers).run()
+            players = Players(search, watcher, workers)
+            try:
+                return search, await Search(search, decider, engine, players, watcher, workers).run()
+            finally:
+                await players.close()
     finally:
-        await players.close()
         await decider.close()
         if isinstance(engine, Written):
             await engine.close()
@@ -211,3 +215,26 @@ def _resumable(planned: SearchPlan) -> SearchFolder:
     search = storage.load(planned.config.name)
     runs.check_same("search", planned.config.name, search.config.differences(planned.config))
     return search
+
+
+def _going_on(then: SearchConfig, now: SearchConfig) -> SearchConfig:
+    """The settings of a search that is resumed: as they are named now, with addresses that were not as they were.
+
+    Where a server is and where training runs can change, and code that nothing contains is allowed anew each time.
+    """
+
+    def at(part: str) -> Any:
+        old, new = getattr(then, part), getattr(now, part)
+        return new.model_copy(update={"api_base": new.api_base or old.api_base})
+
+    teacher = now.collect.teacher
+    teacher = teacher.model_copy(update={"api_base": teacher.api_base or then.collect.teacher.api_base})
+    return now.model_copy(
+        update={
+            "created": then.created,
+            "versions": then.versions,
+            "base": at("base") if now.base.server else now.base,
+            "collect": now.collect.model_copy(update={"teacher": teacher}),
+            **{part: at(part) for part in ("gameplay", "engine", "decider")},
+        }
+    )

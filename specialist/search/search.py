@@ -256,8 +256,8 @@ class Search:
             seeds = self._config.gate_seeds[: min(end, gate.most)]
             planned = len(seeds) * sum(task.steps for task in self._config.tasks)
             self._watcher.doing(f"{row.number}: playing {len(seeds)} gate seeds", 2 * planned)
-            after = await self._players.play(made, seeds, "gate")
-            before = await self._players.play(rival, seeds, "gate")
+            after = await self._players.play(made, made, seeds, "gate")
+            before = await self._players.play(rival, made, seeds, "gate")
             looks.append(gate.judge(_differences(before, after, seeds), alpha))
             self._watcher.looked(row.number, looks[-1])
             if looks[-1].decision != "continue":
@@ -292,8 +292,8 @@ class Search:
             planned = 2 * len(self._config.held_out) * sum(task.steps for task in self._config.tasks)
             await self._same_tokens(chosen, made)
             self._watcher.doing("playing held-out seeds", planned)
-            after = await self._players.play(made, self._config.held_out, "held-out")
-            before = await self._players.play(None, self._config.held_out, "held-out")
+            after = await self._players.play(made, made, self._config.held_out, "held-out")
+            before = await self._players.play(None, made, self._config.held_out, "held-out")
             result["best"] = {
                 "number": chosen.number,
                 "adapter": made.identity,

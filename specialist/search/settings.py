@@ -35,7 +35,8 @@ class BaseSettings(_Strict):
     merged: bool = False
     """Specialists play as merged copies."""
     max_tokens: Annotated[int, Field(ge=0)] = 0
-    """Of one reply of memory work, with and without an adapter; 0 leaves it to what suits the model."""
+    """Of one reply of memory work, with and without an adapter; 0 leaves it to what suits the model. Gameplay and the
+    teacher have their own."""
 
 
 class CollectSettings(_Strict):
@@ -48,7 +49,8 @@ class CollectSettings(_Strict):
     traces: tuple[str, ...] = ()
     """Runs that are there already, to learn from instead."""
     consult_turns: Annotated[int, Field(ge=1)] = 1
-    """Replies of a PLAN phase in which the teacher may read."""
+    """Replies of a PLAN phase in which the teacher may read. A specialist reads for as many as its data has, and the
+    untrained base model beside it for as many as the specialist."""
 
 
 class EngineSettings(_Strict):

@@ -13,6 +13,7 @@
       decided/<n>/                    how `llm` came to it
       trainings/<key>/                training runs (`specialist.train.spec`)
       play/<player>/gate|held-out/    runs of the untrained base model ("base") and of specialists, by identity
+      play/base/gate-<n>-turns/       of the base model beside specialists that consult memory for other turns
       ledger.jsonl                    a row for each training run
       result.json                     the search is over
       loop2.html                      the page about it
@@ -107,9 +108,25 @@ def create(config: SearchConfig, played: Scaffold) -> SearchFolder:
     folder = runs.free_folder(config.name)
     with runs.born_whole(folder, "search") as scratch:
         played.save(scratch / config.scaffold.folder)
-        text = tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
-        (scratch / SEARCH).write_text(text, encoding="utf-8")
+        _write_config(scratch, config)
     return SearchFolder(folder, config)
+
+
+def change(search: SearchFolder, config: SearchConfig) -> SearchFolder:
+    """Write down settings that a search goes on with. Raises `UserError` when the disk refuses."""
+    if config == search.config:
+        return search
+    try:
+        _write_config(search.folder, config)
+    except OSError as error:
+        raise UserError(f"{search.folder / SEARCH}: cannot be written: {error.strerror}") from error
+    return SearchFolder(search.folder, config)
+
+
+def _write_config(folder: Path, config: SearchConfig) -> None:
+    scratch = folder / f".{SEARCH}.part"
+    scratch.write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+    scratch.replace(folder / SEARCH)
 
 
 def _read(folder: Path) -> SearchFolder:

@@ -55,6 +55,8 @@ def plan(
     found = base(model)
     if merged and len(specialists) != 1:
         raise UserError(f"a merged copy holds one specialist; {len(specialists)} were given with --specialist")
+    if merged and (max_loras or max_rank):
+        raise UserError("a merged copy has no room for other specialists: leave out --max-loras and --max-rank")
     chosen = tuple({one.identity: one for one in map(adapters.load, specialists)}.values())
     if merged:
         return Standing(merged_config(found, chosen[0]), (chosen[0].served_name,), ())

@@ -8,8 +8,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from meta import forecast
+from tests.commands import caller
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 ENVIRONMENT = {
@@ -60,6 +64,7 @@ def test_a_loop_from_plan_to_page(tmp_path: Path) -> None:
         ("crafter --reviewer rules --reviewer-option depth=3", "takes no depth"),
         ("crafter --reviewer-option depth", "NAME=VALUE"),
         ("crafter --gate coin", "coin"),
+        ("crafter --gate paper --batch 5 --error 0.1", "accepts whatever rose: leave out --batch, --error"),
         ("crafter --parents random", "best"),
         ("crafter --held-out 10001", "10001 is a gate seed and a held-out seed"),
         ("crafter --batch 20 --most-seeds 10", "more than the 10"),
@@ -75,6 +80,21 @@ def test_mistakes_are_told_before_anything_starts(arguments: str, message: str, 
     assert told.returncode == 2, told.stdout + told.stderr
     assert message in told.stderr and "Traceback" not in told.stderr
     assert not (tmp_path / "runs").exists()
+
+
+def test_limits_of_a_review_that_are_not_named_are_left_to_the_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("AUTOMEM_RUNS", raising=False)
+    found: list[Any] = []
+    monkeypatch.setattr(forecast, "show", lambda made, config, console: found.append(config.reviewer))
+    call = caller(monkeypatch, capfd, "loop1", "crafter", "--model", "scripted", "--dry-run")
+    assert call()[0] == 0
+    assert call("--review-turns", "7")[0] == 0
+    whole, some = found
+    assert (whole.turns, whole.tokens, whole.usd, whole.minutes) == (60, 2_000_000, None, 30.0)
+    assert (some.turns, some.model_fields_set) == (7, {"kind", "model", "turns"})
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:

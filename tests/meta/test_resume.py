@@ -12,7 +12,7 @@ import pytest
 from automem.errors import UserError
 from automem.sandbox import SandboxConfig
 from meta import adopt, storage
-from meta.settings import LoopBudget
+from meta.settings import LoopBudget, ReviewerSettings
 from tests.meta.loops import CHARS, OTHER, TURNS, alone, one, request, run
 
 pytestmark = pytest.mark.usefixtures("own_place")
@@ -121,3 +121,20 @@ def test_code_that_nothing_contains_is_allowed_anew_each_time(monkeypatch: pytes
     run({"1.1.0": CHARS}, monkeypatch, replace(asked, sandbox=SandboxConfig(unsafe=True)))
     run({}, monkeypatch, asked, resume=True)
     assert not storage.load("small").config.sandbox.unsafe
+
+
+def test_a_reviewer_goes_on_with_what_was_not_named_again(monkeypatch: pytest.MonkeyPatch, decide: Any) -> None:
+    def asked(**reviewer: Any) -> Any:
+        return request(search=one(), reviewer=ReviewerSettings(kind="prepared", **reviewer))
+
+    decide("rejected")
+    given = {"api_base": "http://127.0.0.1:1/v1", "turns": 7, "tokens": 9, "minutes": 2.0, "usd": 3.0}
+    run({"1.1.0": CHARS}, monkeypatch, asked(options={"depth": "3", "width": "4"}, **given))
+    began = storage.load("small").config.reviewer
+    run({}, monkeypatch, asked(), resume=True)
+    assert storage.load("small").config.reviewer == began
+    run({}, monkeypatch, asked(options={"depth": "3"}, turns=8), resume=True)
+    assert storage.load("small").config.reviewer == began.model_copy(update={"turns": 8})
+    for options in ({"depth": "5"}, {"height": "5"}):
+        with pytest.raises(UserError, match=r"(?s)cannot be resumed.*reviewer option (depth|height): (3|None) then, 5"):
+            run({}, monkeypatch, asked(options=options), resume=True)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from automem.cli_options import chosen_specialist
+from automem.errors import UserError
 from automem.evaluate import make_model
 from automem.models import served
 from automem.models.protocol import ModelUnavailable
@@ -58,3 +60,8 @@ def test_the_embedded_model_beside_itself_needs_one_server(monkeypatch: pytest.M
         with pytest.raises(ModelUnavailable):
             asyncio.run(one.ready())
     assert wanted[0] == wanted[1] and wanted[0].lora == LoraSlots()
+
+
+def test_a_model_of_ours_has_no_address_that_could_be_named() -> None:
+    with pytest.raises(UserError, match="--specialist-api-base: smollm2 has no address"):
+        chosen_specialist("smollm2", "", "http://127.0.0.1:9/v1", False, 0)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from specialist.search import forecast
+from specialist.search.settings import SearchConfig
+from tests.commands import caller
 
 BASE = ("loop2", "crafter", "--gameplay", "scripted", "--scaffold", "crafter/small", "--recipe", "tiny")
 
@@ -48,6 +53,16 @@ def test_a_dry_run_says_what_will_be_done_and_does_nothing(tmp_path: Path) -> No
         (("--processes", "999"), "999 processes were asked for"),
         (("--scaffold", "nethack/v0"), "plays nethack"),
         (("--resume",), "--resume needs the name"),
+        (
+            ("--traces", "r", "--teacher", "scripted", "--collect-seeds", "1", "--collect-steps", "9"),
+            "with --traces nothing is collected: leave out --teacher, --collect-seeds, --collect-steps",
+        ),
+        (("--traces", "r", "--consult-turns", "2"), "leave out --consult-turns"),
+        (
+            ("--no-gate", "--most-seeds", "4", "--batch", "2", "--smallest-gain", "0.1", "--gate-seeds", "1,2"),
+            "no gate seeds are played: leave out --most-seeds, --batch, --smallest-gain, --gate-seeds",
+        ),
+        (("--no-gate", "--margin", "0.1"), "leave out --margin"),
     ],
 )
 def test_what_cannot_work_is_said_before_anything_starts(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
@@ -70,3 +85,34 @@ def test_a_recipe_that_could_not_be_trained_or_served_is_refused_before_anything
     assert done.returncode == 2, done.stdout
     assert "nothing can be trained here" in done.stderr and told in " ".join(done.stderr.split())
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.fixture
+def settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., SearchConfig]:
+    """From the words of a command to the settings that it makes; nothing is begun."""
+    monkeypatch.setenv("AUTOMEM_RUNS", str(tmp_path / "runs"))
+    found: list[SearchConfig] = []
+    monkeypatch.setattr(forecast, "show", lambda config, console: found.append(config))
+    call = caller(monkeypatch, capfd)
+
+    def made(*words: str) -> SearchConfig:
+        code, _, told = call(*BASE, *words, "--dry-run")
+        assert code == 0, told
+        return found[-1]
+
+    return made
+
+
+def test_an_address_is_that_of_a_server_of_the_users_own(settings: Callable[..., SearchConfig]) -> None:
+    address = "http://127.0.0.1:9/v1"
+    others = settings("--teacher", "hosted_vllm/large", "--api-base", address)
+    assert (others.base.api_base, others.collect.teacher.api_base) == ("", address)
+    assert settings("--server", "hosted_vllm/base", "--api-base", address).base.api_base == address
+
+
+def test_max_tokens_bounds_whoever_replies(settings: Callable[..., SearchConfig]) -> None:
+    for words in ((), ("--teacher", "smollm2")):
+        found = settings("--max-tokens", "9", *words)
+        assert [m.max_tokens for m in (found.base, found.gameplay, found.collect.teacher)] == [9, 9, 9]

@@ -101,7 +101,9 @@ class Players:
     def __init__(self, world: World) -> None:
         self.world = world
 
-    async def play(self, adapter: Adapter | None, seeds: Sequence[int], purpose: str) -> tuple[EpisodeResult, ...]:
+    async def play(
+        self, adapter: Adapter | None, like: Adapter, seeds: Sequence[int], purpose: str
+    ) -> tuple[EpisodeResult, ...]:
         name = "" if adapter is None else adapter.identity
         self.world.event(f"play {name[:6]} {purpose} {len(seeds)}")
         gain = 0.0 if adapter is None else self.world.gain(name)

@@ -30,6 +30,9 @@ def test_everything_that_is_wrong_is_said_before_anything_starts(tmp_path: Path)
     for several in ([], [str(other.folder), str(another.folder)]):
         with pytest.raises(UserError, match=f"a merged copy holds one specialist; {len(several)} were given"):
             standing.plan(model, several, merged=True)
+    for room in ({"max_loras": 3}, {"max_rank": 8}):
+        with pytest.raises(UserError, match="leave out --max-loras and --max-rank"):
+            standing.plan(model, [str(other.folder)], merged=True, **room)
     with pytest.raises(UserError, match="is no model that AutoMem can serve"):
         standing.plan("scripted", [])
 
