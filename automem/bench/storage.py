@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import orjson
 import tomli_w
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from automem import runs
 from automem.errors import UserError
@@ -42,6 +42,15 @@ class PlannedAgent(_Strict):
     agent: str
     scaffolds: tuple[str, ...] = ()
     specialist: bool = False
+
+    @field_validator("label")
+    @classmethod
+    def _names_a_run(cls, label: str) -> str:
+        """It becomes a folder's name, and ``bench.toml`` may be somebody else's."""
+        try:
+            return runs.valid_name(label)
+        except UserError as error:
+            raise ValueError(str(error)) from error
 
 
 class BenchConfig(_Strict):
