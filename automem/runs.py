@@ -26,7 +26,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 import games
-from automem.episode import EpisodeJob
+from automem.episode import EpisodeJob, EpisodeResult, check_belongs, load_result
 from automem.errors import UserError
 from automem.sandbox.limits import SandboxConfig
 from automem.scaffold import Scaffold
@@ -184,6 +184,19 @@ class Run:
             for planned in self.config.tasks
             if i < len(planned.seeds)
         ]
+
+    def result(self, job: EpisodeJob) -> EpisodeResult | None:
+        """What one of its episodes came to, or None while it is not finished.
+
+        Raises `EpisodeError` when what is stored is damaged, or another episode's: it counts nowhere.
+        """
+        result = load_result(job.folder)
+        if result is None:
+            return None
+        config, played = self.config, self.config.scaffolds.get(games.game_of(job.task))
+        specialist = "" if config.specialist is None else config.specialist.model.name
+        check_belongs(job, result, "" if played is None else played.identity, config.model.name, specialist)
+        return result
 
     def _scaffold(self, task: str) -> Path | None:
         played = self.config.scaffolds.get(games.game_of(task))

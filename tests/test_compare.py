@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
+import games
 from automem import compare_view, runs, scaffold
 from automem.compare import compare
 from automem.episode import RESULT, EpisodeResult, write_json
@@ -52,8 +53,8 @@ def made(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, scores: Score
             terminated=False,
             truncated=True,
             facts={},
-            scaffold="0" * 64,
-            model="scripted",
+            scaffold=loaded[games.game_of(job.task)].identity,
+            model=run.config.model.name,
             counts=Counts(
                 steps=100, stuck=(10 if name == "a" else 5) * (job.task == "Crafter"), writes=10, duplicate_writes=1,
                 operations={"APPEND": 10, "SEARCH": 30} if name == "a" else {"APPEND": 10, "UPSERT": 10},
@@ -139,6 +140,21 @@ def test_runs_without_a_common_episode_are_refused(monkeypatch: pytest.MonkeyPat
     a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.25}})
     b = made(monkeypatch, tmp_path, "b", {"Crafter": {2: 0.25}})
     with pytest.raises(UserError, match="no finished episode"):
+        compare(a, b)
+
+
+def test_a_result_of_another_run_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.25, 2: 0.5, 3: 0.5}})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.5, 2: 1.0}}, model=PlayedModel(name="smollm2"))
+    theirs = a.folder / "episodes" / "Crafter" / "seed-2" / RESULT
+    copied = b.folder / "episodes" / "Crafter" / "seed-2" / RESULT
+    copied.write_bytes(theirs.read_bytes())
+    found = compare(a, b)
+    assert found.overall.pairs == 1 and found.overall.mean_b == 0.5
+    assert "b: left out" in found.warnings[0] and "result of another episode" in found.warnings[0]
+    assert "1 episodes were finished by one of the runs only" in "".join(found.warnings)
+    (b.folder / "episodes" / "Crafter" / "seed-1" / RESULT).write_text("{")
+    with pytest.raises(UserError, match=r"no finished episode .* not a finished episode .*; and 1 more"):
         compare(a, b)
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 import games
 from automem import runs
 from automem.bench import power, storage
-from automem.episode import EpisodeError, load_result
+from automem.episode import EpisodeError
 from automem.errors import UserError
 from automem.evaluate import Request, planned_tasks
 from automem.runs import PlayedModel, Run
@@ -106,7 +106,7 @@ def _progressions(run: Run, planned: Mapping[str, int]) -> dict[str, dict[int, f
         if games.canonical(job.task) not in planned:
             continue
         try:
-            result = load_result(job.folder)
+            result = run.result(job)
         except EpisodeError:
             continue  # `automem report` names it; a spread can do without
         if result is not None:

@@ -10,7 +10,7 @@ import games
 from automem.balrog import scoring
 from automem.bench import intervals
 from automem.bench.storage import RESULTS, Bench, PlannedAgent
-from automem.episode import EpisodeError, EpisodeResult, check_belongs, load_result, write_json
+from automem.episode import EpisodeError, EpisodeResult, write_json
 from automem.metrics import Counts, rates
 from automem.models.registry import NO_LANGUAGE_MODELS
 from automem.runs import Run, RunConfig
@@ -143,31 +143,18 @@ def _agent(bench: Bench, agent: PlannedAgent, error: str | None, planned_of_othe
 
 def _played(run: Run) -> tuple[dict[str, list[EpisodeResult]], list[dict[str, Any]]]:
     """Finished episodes by task, and those whose result cannot be read or is not theirs."""
-    config, jobs = run.config, run.jobs()
-    specialist = "" if config.specialist is None else config.specialist.model.name
+    jobs = run.jobs()
     played: dict[str, list[EpisodeResult]] = {job.task: [] for job in jobs}
     damaged = []
     for job in sorted(jobs, key=lambda job: (job.task, job.seed)):
-        scaffold = config.scaffolds.get(games.game_of(job.task))
         try:
-            result = load_result(job.folder)
-            if result is not None:
-                check_belongs(job, result, scaffold.identity if scaffold else "", config.model.name, specialist)
-                _check_range(result)
+            result = run.result(job)
         except EpisodeError as error:
             damaged.append({"task": job.task, "seed": job.seed, "error": str(error)})
             continue
         if result is not None:
             played[job.task].append(result)
     return played, damaged
-
-
-def _check_range(result: EpisodeResult) -> None:
-    if not 0.0 <= result.progression <= 1.0:
-        raise EpisodeError(
-            f"{result.task}: its game says progression {result.progression}, which is not between 0 and 1; mend the "
-            "game and play a new bench"
-        )
 
 
 def _failed(run: Run, played: Played, damaged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

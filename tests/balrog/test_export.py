@@ -256,7 +256,7 @@ def test_a_bench_of_somebody_else_writes_nowhere_but_in_the_export(folder: Path,
     bench = folder / "runs" / "theirs"
     bench.mkdir(parents=True)
     (bench / "bench.toml").write_text(tomli_w.dumps(stored | {"suite_steps": True, "command": ""}))
-    with pytest.raises(UserError, match="agents.0.label"):
+    with pytest.raises(UserError, match=r"agents\.0\.label"):
         export(str(bench), Path("out"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import shutil
@@ -24,8 +25,10 @@ from typer.testing import CliRunner
 from automem import choosing, cli, evaluate, runs
 from automem.agents import registry
 from automem.agents.protocol import Seat
+from automem.balrog.export import export
 from automem.bench import entrants, play, results, standing, storage
 from automem.bench.play import BenchRequest
+from automem.bench.power_view import show
 from automem.episode import EpisodeJob
 from automem.errors import UserError
 from automem.executor import Outcome
@@ -214,18 +217,25 @@ def test_an_agent_whose_code_fails_costs_its_own_episodes_alone(monkeypatch: pyt
 
 
 def test_a_result_of_another_episode_is_missing_and_named_once(here: Path) -> None:
-    bench, _, _ = benched(small("random", episodes=3))
+    bench, _, _ = benched(small("random", episodes=4))
     folder = here / "runs/b/random/episodes/Crafter"
     (folder / "seed-43/episode.json").write_bytes((folder / "seed-42/episode.json").read_bytes())
     wrong = json.loads((folder / "seed-44/episode.json").read_text()) | {"progression": 1.5}
     (folder / "seed-44/episode.json").write_text(json.dumps(wrong))
-    for found in (results.gather(bench, {}, {}), benched(small("random", episodes=3, resume=True))[1]):
+    (folder / "seed-45/episode.json").write_text(json.dumps(wrong | {"seed": 45, "progression": None}))
+    for found in (results.gather(bench, {}, {}), benched(small("random", episodes=4, resume=True))[1]):
         (random,) = found["agents"]
         assert list(random["per_task"]["Crafter"]["by_seed"]) == ["42"]
         assert not found["complete"] and random["overall"]["episodes"] == 1
-        assert [one["seed"] for one in random["failed"]] == [43, 44]
+        assert [one["seed"] for one in random["failed"]] == [43, 44, 45]
         assert "result of another episode" in random["failed"][0]["error"]
         assert "not between 0 and 1" in random["failed"][1]["error"]
+        assert "another kind in progression" in random["failed"][2]["error"]
+    # Spreads and exports count none of them either.
+    show("Crafter", 20, "b", console := Console(file=io.StringIO(), width=200))
+    assert "1 seeds" in console.file.getvalue()  # type: ignore[attr-defined]
+    (done,) = export("b", here / "out")
+    assert done.episodes == 1 and "result of another episode" in done.left_out[0].why
 
 
 class Closing(Fixed):
