@@ -11,9 +11,10 @@ from automem.balrog import scoring
 from automem.bench import intervals
 from automem.bench.storage import RESULTS, Bench, PlannedAgent
 from automem.episode import EpisodeError, EpisodeResult, write_json
+from automem.errors import UserError
 from automem.metrics import Counts, rates
 from automem.models.registry import NO_LANGUAGE_MODELS
-from automem.runs import Run, RunConfig
+from automem.runs import BeingPlayed, Run, RunConfig
 from automem.statistics import mean
 
 FORMAT = 1
@@ -22,6 +23,9 @@ NOT_BEGUN = "not begun"
 
 TIMES = ("seconds_per_step",)
 """Behaviour metrics that differ between two equal benches."""
+
+_DAMAGED = (UserError, AttributeError, KeyError, TypeError, ValueError)
+"""What reading older results may raise. They are made anew from the episodes: no damage keeps a bench from going on."""
 
 Played = Mapping[str, Sequence[EpisodeResult]]
 """Task -> its finished episodes, by seed."""
@@ -34,16 +38,32 @@ def write(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str])
     return found
 
 
+def refreshed(bench: Bench) -> dict[str, Any]:
+    """The results as they are now: written anew, but where another process plays the bench and writes them itself."""
+    known = seconds(bench), errors(bench)
+    try:
+        with bench.exclusive():
+            return write(bench, *known)
+    except BeingPlayed:
+        return gather(bench, *known)
+
+
 def seconds(bench: Bench) -> dict[str, float]:
-    """Label -> seconds of playing so far, as the last results say."""
-    found = bench.results()
-    return {} if found is None else dict(found["times"]["seconds"])
+    """Label -> seconds of playing so far, as the last results say; none where these are damaged."""
+    try:
+        found = bench.results() or {"times": {"seconds": {}}}
+        return {str(label): float(value) for label, value in found["times"]["seconds"].items()}
+    except _DAMAGED:
+        return {}
 
 
 def errors(bench: Bench) -> dict[str, str]:
-    """Label -> why an agent could not be played, as the last results say."""
-    found = bench.results() or {"agents": ()}
-    told = {agent["label"]: agent["error"] for agent in found["agents"] if agent["error"]}
+    """Label -> why an agent could not be played, as the last results say; none where these are damaged."""
+    try:
+        found = bench.results() or {"agents": ()}
+        told = {str(agent["label"]): str(agent["error"]) for agent in found["agents"] if agent["error"]}
+    except _DAMAGED:
+        return {}
     return {label: error for label, error in told.items() if error != NOT_BEGUN}  # it may have, since
 
 
@@ -161,8 +181,11 @@ def _failed(run: Run, played: Played, damaged: Sequence[dict[str, Any]]) -> list
     """Episodes that failed when they were last played and are not finished since, and damaged ones; each once."""
     known = {(result.task, result.seed) for results in played.values() for result in results}
     known |= {(one["task"], one["seed"]) for one in damaged}
-    summary = run.summary() or {}
-    failed = [one for one in summary.get("failed", ()) if (one["task"], one["seed"]) not in known]
+    failed = [
+        {"task": task, "seed": seed, "error": error}
+        for (task, seed), error in run.failures().items()
+        if (task, seed) not in known
+    ]
     return sorted([*failed, *damaged], key=lambda one: (one["task"], one["seed"]))
 
 

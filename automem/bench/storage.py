@@ -21,6 +21,7 @@ import orjson
 import tomli_w
 from pydantic import BaseModel, ConfigDict, field_validator
 
+import games
 from automem import runs
 from automem.errors import UserError
 from automem.runs import BENCH, Run
@@ -117,7 +118,7 @@ class Bench:
         """For a list of benches: name, created, suite, agents, how many episodes are finished, whether that is all."""
         try:
             planned = [run.jobs() for run in self.runs()]
-        except UserError:  # one run that cannot be read must not hide all others
+        except (UserError, games.UnknownTask):  # one run that cannot be read must not hide all others
             return (*self._told(), "?", "has a run that cannot be read")
         finished = sum((job.folder / "episode.json").is_file() for jobs in planned for job in jobs)
         whole = len(planned) == len(self.config.agents) and finished == sum(map(len, planned))
@@ -128,7 +129,7 @@ class Bench:
         return config.name, config.created.replace("+00:00", "Z"), config.suite, _listed(config)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the bench against other processes. Raises `UserError` when one is playing it."""
+        """Hold the bench against other processes. Raises `automem.runs.BeingPlayed` when one is playing it."""
         return runs.exclusive(self.folder)
 
 

@@ -272,6 +272,28 @@ def test_one_process_at_a_time_plays_a_bench(here: Path) -> None:
     assert benched(small("random", resume=True))[1]["complete"]
 
 
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"times": {"seconds": [1]}, "agents": [1]}', '{"failed": [{}]}'])
+def test_results_and_summaries_that_are_damaged_are_written_anew(here: Path, text: str) -> None:
+    _, whole, _ = benched(small("random,scripted"))
+    for name in ("results.json", "random/summary.json", "scripted/summary.json"):
+        (here / "runs/b" / name).write_text(text)
+    (here / "runs/b/scripted/episodes/Crafter/seed-42/episode.json").unlink()
+    assert CliRunner().invoke(cli.app, ["report", "b", "--no-pictures"], catch_exceptions=False).exit_code == 0
+    for name in ("results.json", "random/summary.json", "scripted/summary.json"):
+        (here / "runs/b" / name).write_text(text)
+    assert timeless(benched(small("random,scripted", resume=True))[1]) == timeless(whole)
+
+
+def test_a_report_writes_no_results_while_another_process_plays(here: Path) -> None:
+    bench, whole, _ = benched(small("random"))
+    (bench.folder / "results.json").write_text("{}")
+    with bench.exclusive():
+        assert timeless(results.refreshed(bench)) == timeless(whole)
+    assert (bench.folder / "results.json").read_text() == "{}"
+    assert timeless(results.refreshed(bench)) == timeless(whole)
+    assert timeless(json.loads((bench.folder / "results.json").read_text())) == timeless(json.loads(json.dumps(whole)))
+
+
 def test_nobody_has_begun_and_nothing_is_claimed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Gone(Fixed):
         async def ready(self) -> None:
@@ -309,10 +331,12 @@ def test_versions_are_those_of_every_agent(here: Path) -> None:
     assert found["steady"] == "3.2" and found["crafter"].endswith(", 0.1")
 
 
-def test_a_run_that_cannot_be_read_does_not_hide_the_others(here: Path) -> None:
+@pytest.mark.parametrize(("old", "new"), [("format", "["), ('task = "Crafter"', 'task = "Chess"')])
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(here: Path, old: str, new: str) -> None:
     benched(small("random"))
     benched(small("random", name="other"))
-    (here / "runs/b/random/run.toml").write_text("[")
+    path = here / "runs/b/random/run.toml"
+    path.write_text(path.read_text().replace(old, new))
     listed = CliRunner().invoke(cli.app, ["runs"])
     assert listed.exit_code == 0 and "other" in listed.output and "cannot be" in " ".join(listed.output.split())
 
