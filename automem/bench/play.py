@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from automem import evaluate, runs
@@ -18,7 +19,7 @@ from automem.bench.storage import Bench, BenchConfig, PlannedAgent
 from automem.errors import UserError
 from automem.evaluate import Plan, Request, Watcher
 from automem.models.protocol import Model, ModelError
-from automem.runs import PlayedModel
+from automem.runs import PlayedModel, PlayedSpecialist
 
 Beside = Callable[[PlayedModel, Model], tuple[Model, Specialist]]
 """From the model that acts, as stored and as made, to what acts beside a specialist, and the specialist."""
@@ -70,7 +71,8 @@ def plan(request: BenchRequest) -> PlannedBench:
         ),
         suite_seeds=common.seeds is None and common.episodes is None,
         suite_steps=common.steps is None,
-        command=_command(request),
+        command=_command(request, _called(common.specialist)),
+        asked=_command(request, common.specialist and common.specialist.model.name),
     )
     if common.resume and storage.exists(name):
         there = storage.load(name)
@@ -82,9 +84,16 @@ def plan(request: BenchRequest) -> PlannedBench:
     return PlannedBench(config, plans, common.resume)
 
 
-def _command(request: BenchRequest) -> str:
-    """The command that plays the same again; where a server is, is not a part of it."""
+def _called(specialist: PlayedSpecialist | None) -> str | None:
+    """How the command names it: results get published, and where an adapter lies here is nobody's business."""
+    return specialist and (Path(specialist.adapter).name or specialist.model.name)
+
+
+def _command(request: BenchRequest, called: str | None) -> str:
+    """The command that plays the same again; where a server is, is not a part of it. `called`: the specialist."""
     common, specialist = request.common, request.common.specialist
+    # An adapter's results are named after its base model, as `specialist.serve.model.specialist_name` does.
+    base = specialist.model.name.rpartition("+specialist-")[0] if specialist and specialist.adapter else ""
     options = {
         "--agents": ",".join(entrant.written for entrant in request.entrants),
         "--model": common.model.name,
@@ -93,7 +102,8 @@ def _command(request: BenchRequest) -> str:
         "--steps": common.steps,
         "--temperature": common.model.temperature or None,
         "--max-tokens": common.model.max_tokens or None,
-        "--specialist": specialist and (specialist.adapter or specialist.model.name),
+        "--specialist": called,
+        "--specialist-base": base or None,
         "--consult-turns": specialist and specialist.consult_turns,
     }
     words = [word for option, value in options.items() if value is not None for word in (option, str(value))]

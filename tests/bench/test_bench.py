@@ -343,12 +343,26 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(here: Path, old: str
 
 def test_the_command_of_a_bench_names_all_of_its_specialist(tmp_path: Path) -> None:
     specialist = PlayedSpecialist(
-        model=PlayedModel(name="smollm2+specialist-0"), adapter="/a/small", merged=True, consult_turns=3
+        model=PlayedModel(name="hosted_vllm/Q/b+specialist-0"), adapter="/home/me/small", merged=True, consult_turns=3
     )
     command = play.plan(small("specialist", specialist=specialist)).config.command
-    assert command.endswith("--specialist /a/small --consult-turns 3 --merged")
+    assert command.endswith("--specialist small --specialist-base hosted_vllm/Q/b --consult-turns 3 --merged")
+    untrained = PlayedSpecialist(model=PlayedModel(name="smollm2"))
+    command = play.plan(small("specialist", specialist=untrained)).config.command
+    assert command.endswith("--specialist smollm2 --consult-turns 1")
     with pytest.raises(UserError, match="no agent plays with it"):
         play.plan(small("memory", specialist=specialist))
+
+
+def test_an_adapter_that_was_moved_is_the_same_and_another_is_not() -> None:
+    def planned(name: str, adapter: str) -> storage.BenchConfig:
+        played = PlayedSpecialist(model=PlayedModel(name=name), adapter=adapter)
+        return play.plan(small("specialist", specialist=played)).config
+
+    then = planned("smollm2+specialist-0", "/a/small")
+    assert then.differences(planned("smollm2+specialist-0", "/b/moved"), whole=False) == []
+    (told,) = then.differences(planned("smollm2+specialist-1", "/a/small"), whole=False)
+    assert told.startswith("command: ") and "+specialist-1" in told
 
 
 def test_another_bench_is_not_gone_on_with() -> None:
