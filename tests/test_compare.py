@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,8 +24,15 @@ from automem.sign_flips import p_value
 Scores = Mapping[str, Mapping[int, float]]
 
 
-def made(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, scores: Scores, **changes: object) -> Run:
-    """A run with these progressions, task -> seed -> progression."""
+def made(
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    name: str,
+    scores: Scores,
+    more: Mapping[str, int] | None = None,
+    **changes: object,
+) -> Run:
+    """A run with these progressions, task -> seed -> progression, and with `more` achievements in every episode."""
     monkeypatch.setenv("AUTOMEM_RUNS", str(folder))
     loaded = {game: scaffold.load(f"{game}/v0") for game in ("crafter", "minihack")}
     config = RunConfig(
@@ -47,7 +55,7 @@ def made(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, scores: Score
             steps_limit=job.steps,
             steps=100,
             progression=scores[job.task][job.seed],
-            achievements={"collect_wood": 1, "collect_iron": int(scores[job.task][job.seed] > 0.5)},
+            achievements={"collect_wood": 1, "collect_iron": int(scores[job.task][job.seed] > 0.5)} | (more or {}),
             reached_at={},
             episode_return=0.0,
             terminated=False,
@@ -166,3 +174,21 @@ def test_a_person_reads_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert "APPEND" in text.getvalue() and "+100 %" in text.getvalue()
     assert "0.500" in text.getvalue()  # both went one way: two choices of four
     assert "+15.00" in text.getvalue() and "stuck %" in text.getvalue() and "-50 %" in text.getvalue()
+
+
+def test_what_somebody_else_stored_does_not_repaint_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    evil = "\x1b[2J[red]\u202e"
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.2}}, more={evil: 1})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.3}}, model=PlayedModel(name=f"{evil}/x"))
+    b = Run(b.folder, b.config.model_copy(update={"name": evil}))
+    stored = b.folder / "episodes" / "Crafter" / "seed-1" / RESULT
+    data = json.loads(stored.read_text())
+    data["counts"]["operations"] |= {evil: 3}
+    stored.write_text(json.dumps(data))
+    text = io.StringIO()
+    compare_view.show(compare(a, b), Console(file=text, width=200))
+    shown = text.getvalue()
+    assert "\x1b" not in shown and "\u202e" not in shown
+    assert shown.count("\\x1b[2J[red]\\u202e") == 4  # title, model, operation, achievement
