@@ -16,6 +16,7 @@ from automem.agent import Specialist
 from automem.bench import results, storage
 from automem.bench.entrants import Entrant
 from automem.bench.storage import Bench, BenchConfig, PlannedAgent
+from automem.episode import EpisodeError
 from automem.errors import UserError
 from automem.evaluate import Plan, Request, Watcher
 from automem.models.protocol import Model, ModelError
@@ -172,8 +173,9 @@ async def _play(
             except ModelError as error:
                 errors[label] = str(error)
                 told(label, str(error))
-            seconds[label] = round(seconds.get(label, 0.0) + time.monotonic() - start, 1)
-            results.write(bench, seconds, errors)
+            finally:  # Ctrl-C, too, ends what was played until then
+                seconds[label] = round(seconds.get(label, 0.0) + time.monotonic() - start, 1)
+                results.write(bench, seconds, errors)
             waiting.pop(0)
             await models.keep([other.config.model for other in waiting if other.config.specialist is None])
     return results.write(bench, seconds, errors)
@@ -224,7 +226,10 @@ async def _agent(
     retries: int,
     models: _Models,
 ) -> None:
-    """Play one agent's run. Its models stay open: the next agent may play with the same."""
+    """Play one agent's run. Its models stay open: the next agent may play with the same.
+
+    Of a run that is over no model is asked, and none reached: a server would be started for nothing.
+    """
     asked = plan.config.model
     workers = workers or evaluate.default_workers(asked.name)
     processes = min(workers, os.cpu_count() or 1)
@@ -232,13 +237,27 @@ async def _agent(
     if plan.config.specialist is not None:
         assert beside is not None
         model, specialist = beside(asked, evaluate.make_model(asked, processes))
-        models.own(model), models.own(specialist.model)
+        models.own(model)
+        models.own(specialist.model)
     else:
         model = models.shared(asked, processes)
     with watcher:
-        for one in [model] if specialist is None else [model, specialist.model]:
-            watcher.reaching(one.name)
-            await one.ready()
+        if not (resume and _over(plan)):
+            for one in [model] if specialist is None else [model, specialist.model]:
+                watcher.reaching(one.name)
+                await one.ready()
         run = evaluate.open_run(plan, resume)
         unsafe = plan.config.sandbox.unsafe
         await evaluate.evaluate(run, model, watcher, workers, processes, unsafe, specialist, retries)
+
+
+def _over(plan: Plan) -> bool:
+    """Whether every episode of the plan's run is finished."""
+    name = plan.config.name
+    if not runs.exists(name):
+        return False
+    run = runs.load(name)
+    try:
+        return all(run.result(job) is not None for job in run.jobs())
+    except EpisodeError:
+        return False

@@ -15,6 +15,7 @@ import tomllib
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -263,6 +264,30 @@ def test_a_model_stays_open_until_nobody_plays_with_it_any_more(monkeypatch: pyt
     monkeypatch.setattr(evaluate, "make_model", make)
     benched(small("naive,cot,random"))
     assert said == ["made fixed", "ready", "ready", "closed", "made none"]
+
+
+def test_no_model_is_reached_for_an_agent_that_is_over(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, whole, _ = benched(small("naive,memory"))
+    said: list[str] = []
+    monkeypatch.setattr(evaluate, "make_model", lambda chosen, processes: Closing(said))
+    _, again, _ = benched(small("naive,memory", resume=True))
+    assert said == ["closed"] and timeless(again) == timeless(whole)
+    (here / "runs/b/memory/episodes/Crafter/seed-42/episode.json").unlink()
+    _, again, _ = benched(small("naive,memory", resume=True))
+    assert said == ["closed", "ready", "closed"] and timeless(again) == timeless(whole)
+
+
+def test_the_time_until_ctrl_c_counts(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((100.0, 107.0))
+
+    async def stopped(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):
+        patched.setattr(play, "_agent", stopped)
+        patched.setattr(play, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+        benched(small("random"))
+    assert results.seconds(storage.load("b")) == {"random": 7.0}
 
 
 def test_one_process_at_a_time_plays_a_bench(here: Path) -> None:
