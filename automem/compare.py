@@ -70,7 +70,8 @@ class Comparison:
     Attributes:
         a, b: names of the runs.
         tasks: one line a task.
-        overall: over all of them: a game's mean is the mean of its tasks', the whole that of the games, as in BALROG.
+        overall: over all of them: a game's mean is the mean of its tasks', the whole that of the games. It is BALROG's
+            where every task of a game has as many pairs.
         behaviour: metrics of both, over all paired episodes.
         operations: how large a part of all operations each was, in [0, 1]; None where there were none at all.
         per_task: task -> `behaviour` of its paired episodes alone.

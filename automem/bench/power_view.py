@@ -22,6 +22,8 @@ from automem.visible import visible
 FEW = 10
 """Seeds below which a spread is said to rest on few."""
 
+_NOTHING = "no finished episode of this suite to take a spread from"
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -67,23 +69,21 @@ def _seen(suite: str, name: str | None, planned: Mapping[str, int]) -> list[Seen
         name = _latest(suite, planned)
     if not storage.is_bench(name):
         run = runs.load(name)
-        return [_known(Seen(run.config.name, _progressions(run, planned), None))]
-    begun = storage.load(name).runs()
-    if not begun:
-        raise UserError(f"bench {name}: no agent has begun; play it first")
-    if len(begun) == 1:
-        return [_known(Seen(begun[0].config.name, _progressions(begun[0], planned), None))]
-    first = _progressions(begun[0], planned)
-    return [
-        _known(Seen(f"{begun[0].config.name} and {other.config.name}", first, _progressions(other, planned)))
-        for other in begun[1:]
-    ]
+        found = _progressions(run, planned)
+        if not found:
+            raise UserError(f"{run.config.name}: {_NOTHING}")
+        return [Seen(run.config.name, found, None)]
+    played = [(run.config.name, found) for run in storage.load(name).runs() if (found := _progressions(run, planned))]
+    if not played:
+        raise UserError(f"bench {name}: {_NOTHING}")
+    (first, a), *others = played
+    return [Seen(f"{first} and {other}", a, b) for other, b in others] or [Seen(first, a, None)]
 
 
 def _latest(suite: str, planned: Mapping[str, int]) -> str:
-    """The latest bench of the suite, else the latest run that played one of its tasks."""
+    """The latest bench of the suite, else the latest run, in which an episode of its tasks is finished."""
     for bench in storage.all_benches():
-        if bench.config.suite == suite.lower() and bench.runs():
+        if bench.config.suite == suite.lower() and any(_progressions(run, planned) for run in bench.runs()):
             return str(bench.folder)
     for run in runs.all_runs():
         if any(task.task in planned for task in run.config.tasks) and _progressions(run, planned):
@@ -92,12 +92,6 @@ def _latest(suite: str, planned: Mapping[str, int]) -> str:
         f"nothing of {suite} has been played here, so its spread is not known: play some seeds first, "
         f"automem bench {suite} --episodes 5"
     )
-
-
-def _known(seen: Seen) -> Seen:
-    if not seen.a or seen.b == {}:
-        raise UserError(f"{seen.told}: no finished episode of this suite to take a spread from")
-    return seen
 
 
 def _progressions(run: Run, planned: Mapping[str, int]) -> dict[str, dict[int, float]]:

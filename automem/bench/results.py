@@ -12,6 +12,7 @@ from automem.bench import intervals
 from automem.bench.storage import RESULTS, Bench, PlannedAgent
 from automem.episode import EpisodeError, EpisodeResult, write_json
 from automem.errors import UserError
+from automem.metric_names import CLOCKS
 from automem.metrics import Counts, rates
 from automem.models.registry import NO_LANGUAGE_MODELS
 from automem.runs import BeingPlayed, Run, RunConfig
@@ -20,9 +21,6 @@ from automem.statistics import mean
 FORMAT = 1
 
 NOT_BEGUN = "not begun"
-
-TIMES = ("seconds_per_step",)
-"""Behaviour metrics that differ between two equal benches."""
 
 _DAMAGED = (UserError, AttributeError, KeyError, TypeError, ValueError)
 """What reading older results may raise. They are made anew from the episodes: no damage keeps a bench from going on."""
@@ -70,11 +68,11 @@ def errors(bench: Bench) -> dict[str, str]:
 def gather(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]) -> dict[str, Any]:
     """The results: all of it is the same for two equal benches, but for ``times``.
 
-    Per task, per game and overall, ``progression`` is the mean over finished episodes alone (a game's is that
-    of its tasks' means, the overall that of the games', as in BALROG), ``standard_error`` BALROG's
-    (`automem.balrog.scoring`), ``interval`` one that holds for few episodes (`automem.bench.intervals`), and
-    ``balrog`` the progression by BALROG's own scoring of MiniHack. What is not finished is missing from every
-    mean, and ``complete`` says so.
+    Per task, per game and overall, ``progression`` is the mean over finished episodes alone: a game's is that of its
+    tasks' means, the overall that of the games'. ``balrog`` is BALROG's: with its own scoring of MiniHack, and a
+    game's the mean of all its episodes, which is the same where every task has as many. ``standard_error`` is
+    BALROG's, too (`automem.balrog.scoring`), ``interval`` one that holds for few episodes
+    (`automem.bench.intervals`). What is not finished is missing from every mean, and ``complete`` says so.
 
     Args:
         bench: which.
@@ -157,7 +155,7 @@ def _agent(bench: Bench, agent: PlannedAgent, error: str | None, planned_of_othe
         "failed": _failed(run, played, damaged),
         "error": None if complete else error,  # of what is all there, nothing is missing
         "usage": _usage(counts),
-        "behaviour": {name: value for name, value in rates(counts).items() if name not in TIMES},
+        "behaviour": {name: value for name, value in rates(counts).items() if name not in CLOCKS},
     }
 
 
@@ -191,10 +189,9 @@ def _failed(run: Run, played: Played, damaged: Sequence[dict[str, Any]]) -> list
 
 def _task(results: Sequence[EpisodeResult], planned: int) -> dict[str, Any]:
     values = [result.progression for result in results]
-    own = [value for result in results if (value := scoring.progression(result)) is not None]
     return {
         **_row(values, planned, intervals.of_task(values)),
-        "balrog": mean(own) if own and len(own) == len(values) else None,
+        "balrog": _by_balrog(results),
         "mean_steps": mean([result.steps for result in results]) if results else None,
         "mean_return": mean([result.episode_return for result in results]) if results else None,
         "by_seed": {str(result.seed): result.progression for result in results},
@@ -202,11 +199,19 @@ def _task(results: Sequence[EpisodeResult], planned: int) -> dict[str, Any]:
     }
 
 
+def _by_balrog(results: Sequence[EpisodeResult]) -> float | None:
+    """BALROG's mean of these episodes, of whatever tasks; None when its score of one is not known."""
+    own = [scoring.progression(result) for result in results]
+    known = [value for value in own if value is not None]
+    return mean(known) if known and len(known) == len(own) else None
+
+
 def _game(tasks: Sequence[str], played: Played, per_task: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     rows = [per_task[task] for task in tasks]
     measured = [row for row in rows if row["episodes"]]
     return {
         **_joined(rows),
+        "balrog": _by_balrog([result for task in tasks for result in played[task]]),
         "standard_error": scoring.standard_error([p for values in _values(tasks, played) for p in values])
         if measured
         else None,

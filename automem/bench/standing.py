@@ -12,16 +12,13 @@ from typing import Any
 
 import games
 from automem.bench.references import GAMES, SUITE, counted, differences
-from automem.metric_names import figure, metric, unit
+from automem.metric_names import CLOCKS, figure, metric, unit
 from automem.report.figures import percent
 
 Results = Mapping[str, Any]
 
 NAMES = {"crafter": "Crafter", "minihack": "MiniHack", "nethack": "NetHack", "overall": "overall"}
 """Game -> what it is called in a heading; others go by their own name."""
-
-CLOCKS = frozenset({"seconds_per_step"})
-"""Behaviour metrics that tell of the machine and not of the agent: they are shown nowhere."""
 
 NOTHING: Mapping[str, Any] = {
     "progression": None, "standard_error": None, "interval": None, "episodes": 0, "planned": 0, "complete": True,

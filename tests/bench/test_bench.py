@@ -346,6 +346,21 @@ def test_what_has_not_begun_counts_as_planned_and_later_as_begun(here: Path, mon
     assert timeless(results.write(bench, {}, {"naive": "no server there"})) == timeless(whole)
 
 
+def test_balrogs_mean_of_a_game_is_that_of_all_its_episodes(here: Path) -> None:
+    bench, found, _ = benched(asked("random", steps=2))
+    folders = [
+        here / "runs/b/random/episodes" / task for task in found["agents"][0]["per_task"] if task.startswith("MiniHack")
+    ]
+    won = {folders[0] / "seed-42": 1.0, folders[0] / "seed-43": 0.5, folders[1] / "seed-42": 1.0}
+    for folder, reward in won.items():
+        path = folder / "episode.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"last_reward": reward}))
+    (folders[1] / "seed-43/episode.json").unlink()
+    (random,) = results.gather(bench, {}, {})["agents"]
+    assert [random["per_task"][folder.name]["balrog"] for folder in folders] == [0.5, 1.0]
+    assert random["per_game"]["minihack"]["balrog"] == pytest.approx(2 / 3)
+
+
 def test_versions_are_those_of_every_agent(here: Path) -> None:
     bench, _, _ = benched(small("random,naive"))
     path = here / "runs/b/naive/run.toml"
@@ -446,6 +461,16 @@ def test_how_many_seeds_are_enough_is_told_from_what_was_played() -> None:
     assert {"pairs", "(few)"} <= set(both.split())
     assert "b/random: a difference of 20 points" in told("bench crafter --power 20 --run b/random")
     assert both == told("bench crafter --power 20")  # the latest of the suite
+    # A later bench in which nothing is finished, and an agent that finished nothing, hide nothing.
+    benched(asked("random", suite="Crafter", seeds="42", name="later"))
+    shutil.rmtree("runs/later/random/episodes")
+    shutil.copytree("runs/b/random", "runs/b/naive")
+    shutil.rmtree("runs/b/naive/episodes")
+    listed = Path("runs/b/bench.toml")
+    listed.write_text(listed.read_text() + '\n[[agents]]\nlabel = "naive"\nagent = "naive"\n')
+    assert both == told("bench crafter --power 20")
+    with pytest.raises(UserError, match="later: no finished episode"):
+        told("bench crafter --power 20 --run later")
     for points in ("0", "101", "-3"):
         with pytest.raises(UserError, match="above 0 and at most 100"):
             told(f"bench crafter --power {points} --run b")
