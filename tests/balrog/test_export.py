@@ -332,6 +332,8 @@ def test_nethacks_levels_are_listed_as_they_were_first_seen(folder: Path) -> Non
 
 
 def test_hostile_names_and_reasons_are_no_markdown(copied: Run) -> None:
+    for where, result in results(copied):
+        _store(where, replace(result, model="`x`\n# big"))
     (copied.folder / "episodes" / "Crafter" / "seed-42" / RESULT).write_text("`</code><script>\n# x")
     text = (copied.folder / "run.toml").read_text().replace('name = "scripted"', 'name = "`x`\\n# big"')
     (copied.folder / "run.toml").write_text(text)

@@ -466,8 +466,9 @@ def test_how_many_seeds_are_enough_is_told_from_what_was_played() -> None:
     shutil.rmtree("runs/later/random/episodes")
     shutil.copytree("runs/b/random", "runs/b/naive")
     shutil.rmtree("runs/b/naive/episodes")
-    listed = Path("runs/b/bench.toml")
-    listed.write_text(listed.read_text() + '\n[[agents]]\nlabel = "naive"\nagent = "naive"\n')
+    listed = tomllib.loads(Path("runs/b/bench.toml").read_text())
+    listed["agents"].append({"label": "naive", "agent": "naive"})
+    Path("runs/b/bench.toml").write_text(tomli_w.dumps(listed))
     assert both == told("bench crafter --power 20")
     with pytest.raises(UserError, match="later: no finished episode"):
         told("bench crafter --power 20 --run later")
