@@ -73,7 +73,7 @@ def plan(request: BenchRequest) -> PlannedBench:
         suite_seeds=common.seeds is None and common.episodes is None,
         suite_steps=common.steps is None,
         command=_command(request, _called(common.specialist)),
-        asked=_command(request, common.specialist and common.specialist.model.name),
+        asked=_command(request, None if common.specialist is None else common.specialist.model.name),
     )
     if common.resume and storage.exists(name):
         there = storage.load(name)
@@ -87,7 +87,7 @@ def plan(request: BenchRequest) -> PlannedBench:
 
 def _called(specialist: PlayedSpecialist | None) -> str | None:
     """How the command names it: results get published, and where an adapter lies here is nobody's business."""
-    return specialist and (Path(specialist.adapter).name or specialist.model.name)
+    return None if specialist is None else Path(specialist.adapter).name or specialist.model.name
 
 
 def _command(request: BenchRequest, called: str | None) -> str:
