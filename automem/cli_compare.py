@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from automem.completion import complete_bench_or_run
+from automem.visible import visible
 
 console = Console()
 
@@ -44,7 +45,7 @@ def compare(
     if not found:
         raise UserError("\n".join(apart))
     for said in apart:  # of several agents, one that finished nothing keeps nobody from seeing the others
-        Console(stderr=True).print(Text(f"! {said}", style="yellow"), soft_wrap=True)
+        Console(stderr=True).print(Text(visible(f"! {said}"), style="yellow"), soft_wrap=True)
     if as_json:
         import orjson
 

@@ -94,7 +94,7 @@ def _runs(names: list[str]) -> list[Run]:
             found.append(runs.load(name))
             continue
         bench = storage.load(name)
-        pages.write(bench, results.write(bench, results.seconds(bench), results.errors(bench)))
+        pages.write(bench, results.refreshed(bench))
         scoreboard = bench.folder / storage.SCOREBOARD
         tell(scoreboard, scoreboard.stat().st_size)
         found += bench.runs()

@@ -14,7 +14,7 @@ from typing import Any
 
 import games
 from automem import sign_flips
-from automem.episode import EpisodeResult, load_result
+from automem.episode import EpisodeError, EpisodeResult
 from automem.errors import UserError
 from automem.metric_names import shares
 from automem.metrics import Counts, rates
@@ -70,7 +70,8 @@ class Comparison:
     Attributes:
         a, b: names of the runs.
         tasks: one line a task.
-        overall: over all of them: a game's mean is the mean of its tasks', the whole that of the games, as in BALROG.
+        overall: over all of them: a game's mean is the mean of its tasks', the whole that of the games. It is BALROG's
+            where every task of a game has as many pairs.
         behaviour: metrics of both, over all paired episodes.
         operations: how large a part of all operations each was, in [0, 1]; None where there were none at all.
         per_task: task -> `behaviour` of its paired episodes alone.
@@ -91,12 +92,13 @@ class Comparison:
 
 def compare(a: Run, b: Run) -> Comparison:
     """Compare two runs. Raises `UserError` when no episode was finished by both."""
-    finished_a, finished_b = _finished(a), _finished(b)
+    (finished_a, wrong_a), (finished_b, wrong_b) = _finished(a), _finished(b)
+    wrong = [_told_wrong(run, found) for run, found in ((a, wrong_a), (b, wrong_b)) if found]
     shared = sorted(finished_a.keys() & finished_b.keys())
     if not shared:
         raise UserError(
             f"{a.config.name} and {b.config.name} have no finished episode of the same task and seed in common; "
-            "play the same seeds: automem eval … --seeds"
+            + ("; ".join(wrong) or "play the same seeds: automem eval … --seeds")
         )
     by_task: dict[str, list[Pair]] = {}
     for episode in shared:
@@ -117,17 +119,31 @@ def compare(a: Run, b: Run) -> Comparison:
         operations=_operations(of_a, of_b),
         per_task={task: _side_by_side(rates(a), rates(b)) for task, (a, b) in totals.items()},
         achievements={task: changed for task, pairs in by_task.items() if (changed := _achievements(pairs))},
-        warnings=tuple(_warnings(a, b, by_task, finished_a.keys() ^ finished_b.keys())),
+        warnings=(
+            *wrong,
+            *_warnings(a, b, by_task, (finished_a.keys() ^ finished_b.keys()) - wrong_a.keys() - wrong_b.keys()),
+        ),
     )
 
 
-def _finished(run: Run) -> dict[tuple[str, int], EpisodeResult]:
-    found = {}
+def _finished(run: Run) -> tuple[dict[tuple[str, int], EpisodeResult], dict[tuple[str, int], str]]:
+    """Finished episodes by task and seed, and what is wrong with those whose result counts for nothing."""
+    found, wrong = {}, {}
     for job in run.jobs():
-        result = load_result(job.folder)
+        try:
+            result = run.result(job)
+        except EpisodeError as error:
+            wrong[job.task, job.seed] = str(error)
+            continue
         if result is not None:
             found[job.task, job.seed] = result
-    return found
+    return found, wrong
+
+
+def _told_wrong(run: Run, wrong: Mapping[tuple[str, int], str]) -> str:
+    one, *more = wrong.values()
+    others = f"; and {len(more)} more" if more else ""
+    return f"{run.config.name}: left out is what holds no result of its own: {one}{others}"
 
 
 def _task(name: str, pairs: Sequence[Pair]) -> Paired:

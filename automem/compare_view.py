@@ -9,12 +9,16 @@ from rich.text import Text
 from automem.compare import Behaviour, Comparison, Paired
 from automem.metric_names import figure, metric, unit
 from automem.tables import chance, percent, plain
+from automem.visible import visible
 
 
 def show(comparison: Comparison, console: Console) -> None:
-    """Print warnings, progression, behaviour, operations and achievements."""
+    """Print warnings, progression, behaviour, operations and achievements.
+
+    Names and warnings may hold what somebody else stored: none of it reaches the terminal as it stands.
+    """
     for warning in comparison.warnings:
-        console.print(Text(f"! {warning}", style="yellow"), soft_wrap=True)
+        console.print(Text(visible(f"! {warning}"), style="yellow"), soft_wrap=True)
     console.print(_progression(comparison))
     console.print(_behaviour(comparison))
     if comparison.operations:
@@ -25,7 +29,7 @@ def show(comparison: Comparison, console: Console) -> None:
 
 def _progression(comparison: Comparison) -> Table:
     what = "progression in %, B - A with its 95 % interval and p by sign flips"
-    table = plain(f"A = {comparison.a}, B = {comparison.b}: {what}")
+    table = plain(visible(f"A = {comparison.a}, B = {comparison.b}: {what}"))
     table.add_column("task", overflow="fold")
     for name in ("pairs", "A", "B", "B - A", "95 %", "p", "won", "tied", "lost"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -37,10 +41,10 @@ def _progression(comparison: Comparison) -> Table:
     return table
 
 
-def _cells(paired: Paired) -> tuple[str, ...]:
+def _cells(paired: Paired) -> tuple[str | Text, ...]:
     interval = paired.interval
     return (
-        paired.name,
+        Text(visible(paired.name)),
         str(paired.pairs),
         percent(paired.mean_a),
         percent(paired.mean_b),
@@ -64,7 +68,7 @@ def _behaviour(comparison: Comparison) -> Table:
 def _operations(comparison: Comparison) -> Table:
     table = _beside("operations, in % of all", "operation")
     for one in comparison.operations:
-        table.add_row(Text(one.name), percent(one.a, 1), percent(one.b, 1), _change(one))
+        table.add_row(Text(visible(one.name)), percent(one.a, 1), percent(one.b, 1), _change(one))
     return table
 
 
@@ -88,5 +92,6 @@ def _achievements(comparison: Comparison) -> Table:
         table.add_column(name, justify="right")
     for task, changed in comparison.achievements.items():
         for name, (a, b) in sorted(changed.items(), key=lambda item: (item[1][0] - item[1][1], item[0])):
-            table.add_row(Text(task), Text(name), str(a), str(b), f"{b - a:+d}", style="green" if b > a else "red")
+            style = "green" if b > a else "red"
+            table.add_row(Text(visible(task)), Text(visible(name)), str(a), str(b), f"{b - a:+d}", style=style)
     return table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import shutil
 from collections.abc import Mapping
@@ -115,11 +116,34 @@ def load_result(folder: Path) -> EpisodeResult | None:
     path = folder / RESULT
     try:
         data = orjson.loads(path.read_bytes())
-        return EpisodeResult(**{**data, "counts": counts_from(data["counts"])})
+        result = EpisodeResult(**{**data, "counts": counts_from(data["counts"])})
+        _check(result)
+        return result
     except FileNotFoundError:
         return None
-    except (orjson.JSONDecodeError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise EpisodeError(f"{path}: not a finished episode ({error}); remove the file and resume the run") from error
+
+
+def _check(result: EpisodeResult) -> None:
+    """Raise ValueError where a field is not what everybody who counts with it takes it for."""
+    counts = vars(result.counts)
+    whole = {name: getattr(result, name) for name in ("seed", "steps_limit", "steps")}
+    numbers = {"progression": result.progression, "episode_return": result.episode_return}
+    numbers |= {name: value for name, value in counts.items() if name != "operations"}
+    if result.last_reward is not None:
+        numbers["last_reward"] = result.last_reward
+    tables = {name: getattr(result, name) for name in ("achievements", "reached_at", "facts")}
+    tables["operations"] = counts["operations"]
+    wrong = [name for name, value in whole.items() if not isinstance(value, int)]
+    wrong += [name for name, value in numbers.items() if not isinstance(value, int | float) or not math.isfinite(value)]
+    wrong += [name for name, value in tables.items() if not isinstance(value, dict)]
+    if not wrong:
+        wrong += [f"operations, {name}" for name, times in tables["operations"].items() if not isinstance(times, int)]
+    if wrong:
+        raise ValueError(f"a value of another kind in {', '.join(wrong)}")
+    if not 0.0 <= result.progression <= 1.0:
+        raise ValueError(f"progression {result.progression} is not between 0 and 1")
 
 
 async def play(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import pickle
 import socket
@@ -43,7 +44,8 @@ OTHERS = 10
 
 
 class GameFailed(UserError):
-    """A game that cannot go on: it raised, its process died again and again, or a replay came out differently."""
+    """A game that cannot go on: it raised, said what is no progression, its process died again and again, or a replay
+    came out differently."""
 
 
 class _WorkerDied(Exception):
@@ -151,11 +153,15 @@ class RemoteGame:
 
     async def open(self) -> tuple[Observation, Progress]:
         """Start the game of this seed."""
-        return await self._survive("open")
+        observation, progress = await self._survive("open")
+        self._check("progression", progress.progression, 0.0, 1.0)
+        return observation, progress
 
     async def step(self, action: str) -> Transition:
         """Play one action."""
         transition = whole(await self._survive("step", action))
+        self._check("progression", transition.progress.progression, 0.0, 1.0)
+        self._check("reward", transition.reward)
         self.played.append(action)
         self._last = transition.observation
         return transition
@@ -171,6 +177,17 @@ class RemoteGame:
             worker.games -= 1
             with contextlib.suppress(_WorkerDied):
                 await worker.ask(self.number, "close")
+
+    def _check(self, what: str, said: Any, least: float = -math.inf, most: float = math.inf) -> None:
+        """Raise `GameFailed` when a game says no number in this range: no mean could be made with it."""
+        try:
+            number = float(said)
+        except (TypeError, ValueError):
+            number = math.nan
+        if not (math.isfinite(number) and least <= number <= most):
+            where = f"{self.task}, seed {self.seed}, step {len(self.played)}"
+            span = "a finite number" if math.isinf(most) else f"a number from {least:g} to {most:g}"
+            raise GameFailed(f"{where}: the game says {what} {said!r}, which is not {span}; the game has to be mended")
 
     async def _survive(self, verb: str, *arguments: Any) -> Any:
         """Ask for something; when the process dies, move to another one and ask again."""

@@ -46,6 +46,9 @@ METRICS = {
 }
 """Metric -> how it is shown."""
 
+CLOCKS = frozenset({"seconds_per_step"})
+"""Metrics that tell of the machine and not of who played: they differ between two equal runs."""
+
 
 def metric(name: str) -> Metric:
     """How a metric is shown; one that is not listed goes by its own name."""

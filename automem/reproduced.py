@@ -108,7 +108,7 @@ def compare(then: Run, now: Run, wanted: Collection[Episode], names: tuple[str, 
         names: how people name the runs; their own names when not given.
     """
     mine, theirs = ({(job.task, job.seed): job for job in run.jobs()} for run in (then, now))
-    failed = (_failed(then), _failed(now))
+    failed = (then.failures(), now.failures())
     found = [
         _episode(episode, (then, now), (mine.get(episode), theirs.get(episode)), failed) for episode in sorted(wanted)
     ]
@@ -257,12 +257,3 @@ def _memory(folder: Path) -> dict[str, str]:
     except OSError as error:
         raise UserError(f"{folder / MEMORY}: cannot be read: {error.strerror}") from error
     return found
-
-
-def _failed(run: Run) -> dict[Episode, str]:
-    """Why episodes of a run are not finished, as far as its summary says."""
-    try:
-        summary = run.summary()
-        return {(f["task"], f["seed"]): str(f["error"]) for f in (summary or {}).get("failed", ())}
-    except (UserError, KeyError, TypeError):
-        return {}  # the summary is made anew when the run is resumed; the traces decide

@@ -26,7 +26,7 @@ import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 import games
-from automem.episode import EpisodeJob
+from automem.episode import EpisodeJob, EpisodeResult, check_belongs, load_result
 from automem.errors import UserError
 from automem.sandbox.limits import SandboxConfig
 from automem.scaffold import Scaffold
@@ -185,6 +185,19 @@ class Run:
             if i < len(planned.seeds)
         ]
 
+    def result(self, job: EpisodeJob) -> EpisodeResult | None:
+        """What one of its episodes came to, or None while it is not finished.
+
+        Raises `EpisodeError` when what is stored is damaged, or another episode's: it counts nowhere.
+        """
+        result = load_result(job.folder)
+        if result is None:
+            return None
+        config, played = self.config, self.config.scaffolds.get(games.game_of(job.task))
+        specialist = "" if config.specialist is None else config.specialist.model.name
+        check_belongs(job, result, "" if played is None else played.identity, config.model.name, specialist)
+        return result
+
     def _scaffold(self, task: str) -> Path | None:
         played = self.config.scaffolds.get(games.game_of(task))
         return None if played is None else self.folder / played.folder
@@ -198,14 +211,32 @@ class Run:
         except orjson.JSONDecodeError as error:
             raise UserError(f"{self.folder / SUMMARY}: not JSON ({error}); resume the run to write it again") from error
 
+    def failures(self) -> dict[tuple[str, int], str]:
+        """Task and seed -> why the episode was not finished, as far as ``summary.json`` says.
+
+        Empty where that is damaged: it is made anew when the run is resumed, and traces decide until then.
+        """
+        try:
+            failed = (self.summary() or {}).get("failed", ())
+            return {(str(one["task"]), int(one["seed"])): str(one["error"]) for one in failed}
+        except (UserError, AttributeError, KeyError, TypeError, ValueError):
+            return {}
+
     def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the run against other processes. Raises `UserError` when one is playing it."""
+        """Hold the run against other processes. Raises `BeingPlayed` when one is playing it."""
         return exclusive(self.folder)
+
+
+class BeingPlayed(UserError):
+    """Another process holds the folder."""
 
 
 @contextlib.contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Hold the folder of a run, or of several, against other processes. Raises `UserError` when one is playing it."""
+    """Hold the folder of a run, or of several, against other processes.
+
+    Raises `BeingPlayed` when one is playing it, and another `UserError` when it cannot be written.
+    """
     try:
         lock = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
@@ -214,7 +245,7 @@ def exclusive(folder: Path) -> Iterator[None]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(lock)
-        raise UserError(f"{folder}: another process is playing this run; wait for it, or stop it first") from error
+        raise BeingPlayed(f"{folder}: another process is playing this run; wait for it, or stop it first") from error
     try:
         yield
     finally:

@@ -17,8 +17,9 @@ def summarise(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     """``summary.json``: figures that do not depend on the order in which episodes finished.
 
     ``per_task`` and ``per_game`` hold progression (the mean), standard error, interval, episodes and behaviour.
-    A game's mean is the mean of its tasks' means, and ``overall`` the mean of the games', as in
-    BALROG. Episodes that failed are listed, missing from every mean, and mark it incomplete.
+    A game's mean is the mean of its tasks' means, and ``overall`` the mean of the games'. BALROG takes a game's
+    episodes all together, which is the same where every task has as many. Episodes that failed are listed, missing
+    from every mean, and mark it incomplete.
     """
     ordered = sorted(outcomes, key=lambda o: (o.job.task, o.job.seed))
     results = [o.result for o in ordered if o.result is not None]

@@ -135,7 +135,7 @@ def _reply(difference: Difference, then: Run, now: Run, task: str) -> Iterator[s
     if models[0].model_copy(update={"api_base": ""}) != models[1].model_copy(update={"api_base": ""}):
         yield f"It is another model, or samples otherwise: {_model(models[0])} then, {_model(models[1])} now."
         return
-    if name == registry.SCRIPTED:
+    if name in registry.NO_LANGUAGE_MODELS:
         yield _by_versions(then, now, _ours(now), _CHANGED)
         return
     if models[1].temperature > 0:

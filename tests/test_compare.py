@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
+import games
 from automem import compare_view, runs, scaffold
 from automem.compare import compare
 from automem.episode import RESULT, EpisodeResult, write_json
@@ -22,8 +24,15 @@ from automem.sign_flips import p_value
 Scores = Mapping[str, Mapping[int, float]]
 
 
-def made(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, scores: Scores, **changes: object) -> Run:
-    """A run with these progressions, task -> seed -> progression."""
+def made(
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    name: str,
+    scores: Scores,
+    more: Mapping[str, int] | None = None,
+    **changes: object,
+) -> Run:
+    """A run with these progressions, task -> seed -> progression, and with `more` achievements in every episode."""
     monkeypatch.setenv("AUTOMEM_RUNS", str(folder))
     loaded = {game: scaffold.load(f"{game}/v0") for game in ("crafter", "minihack")}
     config = RunConfig(
@@ -46,14 +55,14 @@ def made(monkeypatch: pytest.MonkeyPatch, folder: Path, name: str, scores: Score
             steps_limit=job.steps,
             steps=100,
             progression=scores[job.task][job.seed],
-            achievements={"collect_wood": 1, "collect_iron": int(scores[job.task][job.seed] > 0.5)},
+            achievements={"collect_wood": 1, "collect_iron": int(scores[job.task][job.seed] > 0.5)} | (more or {}),
             reached_at={},
             episode_return=0.0,
             terminated=False,
             truncated=True,
             facts={},
-            scaffold="0" * 64,
-            model="scripted",
+            scaffold=loaded[games.game_of(job.task)].identity,
+            model=run.config.model.name,
             counts=Counts(
                 steps=100, stuck=(10 if name == "a" else 5) * (job.task == "Crafter"), writes=10, duplicate_writes=1,
                 operations={"APPEND": 10, "SEARCH": 30} if name == "a" else {"APPEND": 10, "UPSERT": 10},
@@ -182,6 +191,21 @@ def test_runs_without_a_common_episode_are_refused(monkeypatch: pytest.MonkeyPat
         compare(a, b)
 
 
+def test_a_result_of_another_run_is_left_out_and_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.25, 2: 0.5, 3: 0.5}})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.5, 2: 1.0}}, model=PlayedModel(name="smollm2"))
+    theirs = a.folder / "episodes" / "Crafter" / "seed-2" / RESULT
+    copied = b.folder / "episodes" / "Crafter" / "seed-2" / RESULT
+    copied.write_bytes(theirs.read_bytes())
+    found = compare(a, b)
+    assert found.overall.pairs == 1 and found.overall.mean_b == 0.5
+    assert "b: left out" in found.warnings[0] and "result of another episode" in found.warnings[0]
+    assert "1 episodes were finished by one of the runs only" in "".join(found.warnings)
+    (b.folder / "episodes" / "Crafter" / "seed-1" / RESULT).write_text("{")
+    with pytest.raises(UserError, match=r"no finished episode .* not a finished episode .*; and 1 more"):
+        compare(a, b)
+
+
 def test_a_person_reads_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.2, 2: 0.5}})
     b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.3, 2: 0.7}})
@@ -190,3 +214,21 @@ def test_a_person_reads_the_difference(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert "APPEND" in text.getvalue() and "+100 %" in text.getvalue()
     assert "0.500" in text.getvalue()  # both went one way: two choices of four
     assert "+15.00" in text.getvalue() and "stuck %" in text.getvalue() and "-50 %" in text.getvalue()
+
+
+def test_what_somebody_else_stored_does_not_repaint_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    evil = "\x1b[2J[red]\u202e"
+    a = made(monkeypatch, tmp_path, "a", {"Crafter": {1: 0.2}}, more={evil: 1})
+    b = made(monkeypatch, tmp_path, "b", {"Crafter": {1: 0.3}}, model=PlayedModel(name=f"{evil}/x"))
+    b = Run(b.folder, b.config.model_copy(update={"name": evil}))
+    stored = b.folder / "episodes" / "Crafter" / "seed-1" / RESULT
+    data = json.loads(stored.read_text())
+    data["counts"]["operations"] |= {evil: 3}
+    stored.write_text(json.dumps(data))
+    text = io.StringIO()
+    compare_view.show(compare(a, b), Console(file=text, width=200))
+    shown = text.getvalue()
+    assert "\x1b" not in shown and "\u202e" not in shown
+    assert shown.count("\\x1b[2J[red]\\u202e") == 4  # title, model, operation, achievement

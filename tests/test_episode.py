@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 import os
 import random
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from automem import scaffold, trace
-from automem.episode import MEMORY, RESULT, STEPS, EpisodeJob, EpisodeResult, load_result, play
+from automem.episode import MEMORY, RESULT, STEPS, EpisodeError, EpisodeJob, EpisodeResult, load_result, play
 from automem.errors import UserError
 from automem.game_pool import GamePool
+from automem.metrics import Counts
 from automem.models.fixed import Fixed
 from automem.models.protocol import Message, ModelUnavailable
 from automem.records import StepRecord
@@ -134,6 +137,33 @@ def test_a_damaged_result_is_told_and_not_taken_for_a_result(tmp_path: Path) -> 
     (tmp_path / RESULT).write_text('{"task": "Crafter"')
     with pytest.raises(UserError, match=r"episode\.json"):
         run(tmp_path, "Crafter", player("Crafter"), steps=3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"progression": None},
+        {"progression": "0.5"},
+        {"steps": 1.5},
+        {"achievements": [1]},
+        {"last_reward": "1"},
+        {"counts": {"steps": None}},
+        {"counts": {"operations": []}},
+        {"counts": {"operations": {"APPEND": None}}},
+    ],
+)
+def test_a_result_that_cannot_be_counted_with_is_none(tmp_path: Path, change: dict[str, Any]) -> None:
+    result = EpisodeResult(
+        task="Crafter", seed=5, steps_limit=3, steps=3, progression=0.5, achievements={}, reached_at={},
+        episode_return=1.0, terminated=False, truncated=True, facts={}, scaffold="", model="fixed", counts=Counts(),
+        final_observation="",
+    )  # fmt: skip
+    stored = {**asdict(result), "counts": result.counts.as_dict()}
+    (tmp_path / RESULT).write_text(json.dumps(stored))
+    assert load_result(tmp_path) == result
+    (tmp_path / RESULT).write_text(json.dumps(stored | change))
+    with pytest.raises(EpisodeError, match=f"a value of another kind in .*{next(iter(change.get('counts', change)))}"):
+        load_result(tmp_path)
 
 
 def test_the_memory_folder_is_rebuilt_from_the_trace_whatever_stands_there(tmp_path: Path) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 import games
 from automem import game_pool
 from automem.game_pool import GameFailed, GamePool
+from games.protocol import Progress
 
 ACTIONS = ("Move West", "Move North", "Do", "Move East", "Do", "Move South", "Sleep", "Noop") * 4
 
@@ -155,6 +158,34 @@ def test_what_a_game_raises_fails_that_game_with_its_place() -> None:
             pool.close()
 
     with pytest.raises(GameFailed, match="Crafter, seed 7, step 2: the game raised"):
+        run(remote())
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"progress": Progress(math.nan)}, "progression nan, which is not a number from 0 to 1"),
+        ({"progress": Progress(1.5)}, "progression 1.5"),
+        ({"progress": Progress(None)}, "progression None"),  # type: ignore[arg-type]
+        ({"reward": math.inf}, "reward inf, which is not a finite number"),
+    ],
+)
+def test_what_no_mean_can_be_made_with_fails_the_game(
+    monkeypatch: pytest.MonkeyPatch, change: dict[str, Any], told: str
+) -> None:
+    whole = game_pool.whole
+    monkeypatch.setattr(game_pool, "whole", lambda values: replace(whole(values), **change))
+
+    async def remote() -> None:
+        pool = GamePool(1)
+        try:
+            async with pool.game("Crafter", 7, max_steps=2) as game:
+                await game.open()
+                await game.step("Noop")
+        finally:
+            pool.close()
+
+    with pytest.raises(GameFailed, match=f"Crafter, seed 7, step 0: the game says {told}"):
         run(remote())
 
 

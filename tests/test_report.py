@@ -288,7 +288,7 @@ def test_two_runs_stand_side_by_side_paired(folder: Path) -> None:
             written = Written(job.folder, loaded)
             written.step()
             written.writer.close()
-            finish(job.folder, progression=0.1 * job.seed + gain)
+            finish(job.folder, progression=0.1 * job.seed + gain, scaffold=loaded.identity)
     text = Page(page(gather(made, pictures=False, workers=1))).text
     assert "second minus first" in text and "+10.0" in text and "3 / 0 / 0" in text
 

@@ -269,14 +269,21 @@ def test_another_step_limit_is_blamed_for_an_earlier_end(stored: Run, other: Run
     assert "at most 40 steps in the one run, 18 in the other" in found.why[-1]
 
 
-@pytest.mark.parametrize(("temperature", "told"), [(0.7, "temperature 0.7"), (0.0, "not deterministic")])
-def test_a_reply_is_the_models_doing(stored: Run, other: Run, temperature: float, told: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "temperature", "told"),
+    [
+        ("openai/x", 0.7, "temperature 0.7"),
+        ("openai/x", 0.0, "not deterministic"),
+        ("fixed", 0.0, "AutoMem's code was changed"),  # a program is deterministic, and no server's doing
+    ],
+)
+def test_a_reply_is_the_models_doing(stored: Run, other: Run, name: str, temperature: float, told: str) -> None:
     alter(other, {STEP: turn("plan", 0, text="<|ACTION|>Noop<|END|>")})
-    model = stored.config.model.model_copy(update={"name": "openai/x", "temperature": temperature})
+    model = stored.config.model.model_copy(update={"name": name, "temperature": temperature})
     then, now = (replace(run, config=run.config.model_copy(update={"model": model})) for run in (stored, other))
     altered, _ = compare(then, now)
     assert altered.difference is not None and altered.difference.cause == "reply"
-    assert "openai/x" in altered.why[0] and told in " ".join(altered.why)
+    assert name in altered.why[0] and told in " ".join(altered.why)
 
 
 def test_hostile_text_is_shown_as_signs(stored: Run, other: Run, capsys: pytest.CaptureFixture[str]) -> None:

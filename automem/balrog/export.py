@@ -26,7 +26,7 @@ from automem import runs
 from automem.balrog import episode_log, scoring, summary
 from automem.balrog.note import note
 from automem.bench import storage
-from automem.episode import STEPS, EpisodeJob, EpisodeResult, load_result
+from automem.episode import STEPS, EpisodeJob, EpisodeResult
 from automem.errors import UserError
 from automem.runs import PlayedModel, Run
 from automem.trace import EpisodeTrace
@@ -166,7 +166,7 @@ def _write(folder: Path, run: Run) -> _Gathered:
         try:
             if name is None:
                 raise UserError(f"BALROG does not play {games.game_of(job.task)}")
-            result, trace, value = _finished(job)
+            result, trace, value = _finished(run, job)
             place = folder / name / scoring.task_name(job.task)
             place.mkdir(parents=True, exist_ok=True)
             file = place / f"{scoring.task_name(job.task)}_run_{number:02d}"
@@ -193,9 +193,9 @@ def _numbered(run: Run) -> Iterator[tuple[int, EpisodeJob]]:
             yield number, jobs[planned.task, seed]
 
 
-def _finished(job: EpisodeJob) -> tuple[EpisodeResult, EpisodeTrace, float]:
+def _finished(run: Run, job: EpisodeJob) -> tuple[EpisodeResult, EpisodeTrace, float]:
     """A finished episode, its whole trace, and BALROG's score. Raises `UserError` that says what is missing."""
-    result = load_result(job.folder)
+    result = run.result(job)
     if result is None:
         raise UserError("not finished" if (job.folder / STEPS).exists() else "not begun")
     trace = EpisodeTrace(job.folder)

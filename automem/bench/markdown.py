@@ -125,16 +125,7 @@ def _behaviour(results: Results) -> str:
 
 def _failed(results: Results) -> str:
     """Agents that could not be played and episodes that are missing from the means, and why."""
-    rows = [
-        [plain(agent["label"]), "all", "all", plain(str(agent["error"]))]
-        for agent in standing.ranked(results)
-        if agent.get("error")
-    ]
-    rows += [
-        [plain(agent["label"]), plain(failure["task"]), str(failure["seed"]), plain(str(failure["error"]))]
-        for agent in standing.ranked(results)
-        for failure in agent["failed"]
-    ]
+    rows = [[plain(one.agent), plain(one.task), plain(one.seed), plain(one.why)] for one in standing.failed(results)]
     return _table(["agent", "task", "seed", "why"], rows, right=[2]) if rows else ""
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from automem import evaluate, runs
@@ -15,10 +16,11 @@ from automem.agent import Specialist
 from automem.bench import results, storage
 from automem.bench.entrants import Entrant
 from automem.bench.storage import Bench, BenchConfig, PlannedAgent
+from automem.episode import EpisodeError
 from automem.errors import UserError
 from automem.evaluate import Plan, Request, Watcher
 from automem.models.protocol import Model, ModelError
-from automem.runs import PlayedModel
+from automem.runs import PlayedModel, PlayedSpecialist
 
 Beside = Callable[[PlayedModel, Model], tuple[Model, Specialist]]
 """From the model that acts, as stored and as made, to what acts beside a specialist, and the specialist."""
@@ -70,7 +72,8 @@ def plan(request: BenchRequest) -> PlannedBench:
         ),
         suite_seeds=common.seeds is None and common.episodes is None,
         suite_steps=common.steps is None,
-        command=_command(request),
+        command=_command(request, _called(common.specialist)),
+        asked=_command(request, None if common.specialist is None else common.specialist.model.name),
     )
     if common.resume and storage.exists(name):
         there = storage.load(name)
@@ -82,9 +85,16 @@ def plan(request: BenchRequest) -> PlannedBench:
     return PlannedBench(config, plans, common.resume)
 
 
-def _command(request: BenchRequest) -> str:
-    """The command that plays the same again; where a server is, is not a part of it."""
+def _called(specialist: PlayedSpecialist | None) -> str | None:
+    """How the command names it: results get published, and where an adapter lies here is nobody's business."""
+    return None if specialist is None else Path(specialist.adapter).name or specialist.model.name
+
+
+def _command(request: BenchRequest, called: str | None) -> str:
+    """The command that plays the same again; where a server is, is not a part of it. `called`: the specialist."""
     common, specialist = request.common, request.common.specialist
+    # An adapter's results are named after its base model, as `specialist.serve.model.specialist_name` does.
+    base = specialist.model.name.rpartition("+specialist-")[0] if specialist and specialist.adapter else ""
     options = {
         "--agents": ",".join(entrant.written for entrant in request.entrants),
         "--model": common.model.name,
@@ -93,7 +103,8 @@ def _command(request: BenchRequest) -> str:
         "--steps": common.steps,
         "--temperature": common.model.temperature or None,
         "--max-tokens": common.model.max_tokens or None,
-        "--specialist": specialist and (specialist.adapter or specialist.model.name),
+        "--specialist": called,
+        "--specialist-base": base or None,
         "--consult-turns": specialist and specialist.consult_turns,
     }
     words = [word for option, value in options.items() if value is not None for word in (option, str(value))]
@@ -162,8 +173,9 @@ async def _play(
             except ModelError as error:
                 errors[label] = str(error)
                 told(label, str(error))
-            seconds[label] = round(seconds.get(label, 0.0) + time.monotonic() - start, 1)
-            results.write(bench, seconds, errors)
+            finally:  # Ctrl-C, too, ends what was played until then
+                seconds[label] = round(seconds.get(label, 0.0) + time.monotonic() - start, 1)
+                results.write(bench, seconds, errors)
             waiting.pop(0)
             await models.keep([other.config.model for other in waiting if other.config.specialist is None])
     return results.write(bench, seconds, errors)
@@ -214,7 +226,10 @@ async def _agent(
     retries: int,
     models: _Models,
 ) -> None:
-    """Play one agent's run. Its models stay open: the next agent may play with the same."""
+    """Play one agent's run. Its models stay open: the next agent may play with the same.
+
+    Of a run that is over no model is asked, and none reached: a server would be started for nothing.
+    """
     asked = plan.config.model
     workers = workers or evaluate.default_workers(asked.name)
     processes = min(workers, os.cpu_count() or 1)
@@ -222,13 +237,27 @@ async def _agent(
     if plan.config.specialist is not None:
         assert beside is not None
         model, specialist = beside(asked, evaluate.make_model(asked, processes))
-        models.own(model), models.own(specialist.model)
+        models.own(model)
+        models.own(specialist.model)
     else:
         model = models.shared(asked, processes)
     with watcher:
-        for one in [model] if specialist is None else [model, specialist.model]:
-            watcher.reaching(one.name)
-            await one.ready()
+        if not (resume and _over(plan)):
+            for one in [model] if specialist is None else [model, specialist.model]:
+                watcher.reaching(one.name)
+                await one.ready()
         run = evaluate.open_run(plan, resume)
         unsafe = plan.config.sandbox.unsafe
         await evaluate.evaluate(run, model, watcher, workers, processes, unsafe, specialist, retries)
+
+
+def _over(plan: Plan) -> bool:
+    """Whether every episode of the plan's run is finished."""
+    name = plan.config.name
+    if not runs.exists(name):
+        return False
+    run = runs.load(name)
+    try:
+        return all(run.result(job) is not None for job in run.jobs())
+    except EpisodeError:
+        return False

@@ -12,7 +12,7 @@ from rich.text import Text
 import games
 from automem import runs
 from automem.bench import power, storage
-from automem.episode import EpisodeError, load_result
+from automem.episode import EpisodeError
 from automem.errors import UserError
 from automem.evaluate import Request, planned_tasks
 from automem.runs import PlayedModel, Run
@@ -21,6 +21,8 @@ from automem.visible import visible
 
 FEW = 10
 """Seeds below which a spread is said to rest on few."""
+
+_NOTHING = "no finished episode of this suite to take a spread from"
 
 
 @dataclass(frozen=True)
@@ -67,23 +69,21 @@ def _seen(suite: str, name: str | None, planned: Mapping[str, int]) -> list[Seen
         name = _latest(suite, planned)
     if not storage.is_bench(name):
         run = runs.load(name)
-        return [_known(Seen(run.config.name, _progressions(run, planned), None))]
-    begun = storage.load(name).runs()
-    if not begun:
-        raise UserError(f"bench {name}: no agent has begun; play it first")
-    if len(begun) == 1:
-        return [_known(Seen(begun[0].config.name, _progressions(begun[0], planned), None))]
-    first = _progressions(begun[0], planned)
-    return [
-        _known(Seen(f"{begun[0].config.name} and {other.config.name}", first, _progressions(other, planned)))
-        for other in begun[1:]
-    ]
+        found = _progressions(run, planned)
+        if not found:
+            raise UserError(f"{run.config.name}: {_NOTHING}")
+        return [Seen(run.config.name, found, None)]
+    played = [(run.config.name, found) for run in storage.load(name).runs() if (found := _progressions(run, planned))]
+    if not played:
+        raise UserError(f"bench {name}: {_NOTHING}")
+    (first, a), *others = played
+    return [Seen(f"{first} and {other}", a, b) for other, b in others] or [Seen(first, a, None)]
 
 
 def _latest(suite: str, planned: Mapping[str, int]) -> str:
-    """The latest bench of the suite, else the latest run that played one of its tasks."""
+    """The latest bench of the suite, else the latest run, in which an episode of its tasks is finished."""
     for bench in storage.all_benches():
-        if bench.config.suite == suite.lower() and bench.runs():
+        if bench.config.suite == suite.lower() and any(_progressions(run, planned) for run in bench.runs()):
             return str(bench.folder)
     for run in runs.all_runs():
         if any(task.task in planned for task in run.config.tasks) and _progressions(run, planned):
@@ -94,19 +94,13 @@ def _latest(suite: str, planned: Mapping[str, int]) -> str:
     )
 
 
-def _known(seen: Seen) -> Seen:
-    if not seen.a or seen.b == {}:
-        raise UserError(f"{seen.told}: no finished episode of this suite to take a spread from")
-    return seen
-
-
 def _progressions(run: Run, planned: Mapping[str, int]) -> dict[str, dict[int, float]]:
     found: dict[str, dict[int, float]] = {}
     for job in run.jobs():
         if games.canonical(job.task) not in planned:
             continue
         try:
-            result = load_result(job.folder)
+            result = run.result(job)
         except EpisodeError:
             continue  # `automem report` names it; a spread can do without
         if result is not None:

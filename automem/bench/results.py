@@ -10,18 +10,20 @@ import games
 from automem.balrog import scoring
 from automem.bench import intervals
 from automem.bench.storage import RESULTS, Bench, PlannedAgent
-from automem.episode import EpisodeError, EpisodeResult, check_belongs, load_result, write_json
+from automem.episode import EpisodeError, EpisodeResult, write_json
+from automem.errors import UserError
+from automem.metric_names import CLOCKS
 from automem.metrics import Counts, rates
 from automem.models.registry import NO_LANGUAGE_MODELS
-from automem.runs import Run, RunConfig
+from automem.runs import BeingPlayed, Run, RunConfig
 from automem.statistics import mean
 
 FORMAT = 1
 
 NOT_BEGUN = "not begun"
 
-TIMES = ("seconds_per_step",)
-"""Behaviour metrics that differ between two equal benches."""
+_DAMAGED = (UserError, AttributeError, KeyError, TypeError, ValueError)
+"""What reading older results may raise. They are made anew from the episodes: no damage keeps a bench from going on."""
 
 Played = Mapping[str, Sequence[EpisodeResult]]
 """Task -> its finished episodes, by seed."""
@@ -34,27 +36,43 @@ def write(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str])
     return found
 
 
+def refreshed(bench: Bench) -> dict[str, Any]:
+    """The results as they are now: written anew, but where another process plays the bench and writes them itself."""
+    known = seconds(bench), errors(bench)
+    try:
+        with bench.exclusive():
+            return write(bench, *known)
+    except BeingPlayed:
+        return gather(bench, *known)
+
+
 def seconds(bench: Bench) -> dict[str, float]:
-    """Label -> seconds of playing so far, as the last results say."""
-    found = bench.results()
-    return {} if found is None else dict(found["times"]["seconds"])
+    """Label -> seconds of playing so far, as the last results say; none where these are damaged."""
+    try:
+        found = bench.results() or {"times": {"seconds": {}}}
+        return {str(label): float(value) for label, value in found["times"]["seconds"].items()}
+    except _DAMAGED:
+        return {}
 
 
 def errors(bench: Bench) -> dict[str, str]:
-    """Label -> why an agent could not be played, as the last results say."""
-    found = bench.results() or {"agents": ()}
-    told = {agent["label"]: agent["error"] for agent in found["agents"] if agent["error"]}
+    """Label -> why an agent could not be played, as the last results say; none where these are damaged."""
+    try:
+        found = bench.results() or {"agents": ()}
+        told = {str(agent["label"]): str(agent["error"]) for agent in found["agents"] if agent["error"]}
+    except _DAMAGED:
+        return {}
     return {label: error for label, error in told.items() if error != NOT_BEGUN}  # it may have, since
 
 
 def gather(bench: Bench, seconds: Mapping[str, float], errors: Mapping[str, str]) -> dict[str, Any]:
     """The results: all of it is the same for two equal benches, but for ``times``.
 
-    Per task, per game and overall, ``progression`` is the mean over finished episodes alone (a game's is that
-    of its tasks' means, the overall that of the games', as in BALROG), ``standard_error`` BALROG's
-    (`automem.balrog.scoring`), ``interval`` one that holds for few episodes (`automem.bench.intervals`), and
-    ``balrog`` the progression by BALROG's own scoring of MiniHack. What is not finished is missing from every
-    mean, and ``complete`` says so.
+    Per task, per game and overall, ``progression`` is the mean over finished episodes alone: a game's is that of its
+    tasks' means, the overall that of the games'. ``balrog`` is BALROG's: with its own scoring of MiniHack, and a
+    game's the mean of all its episodes, which is the same where every task has as many. ``standard_error`` is
+    BALROG's, too (`automem.balrog.scoring`), ``interval`` one that holds for few episodes
+    (`automem.bench.intervals`). What is not finished is missing from every mean, and ``complete`` says so.
 
     Args:
         bench: which.
@@ -137,23 +155,18 @@ def _agent(bench: Bench, agent: PlannedAgent, error: str | None, planned_of_othe
         "failed": _failed(run, played, damaged),
         "error": None if complete else error,  # of what is all there, nothing is missing
         "usage": _usage(counts),
-        "behaviour": {name: value for name, value in rates(counts).items() if name not in TIMES},
+        "behaviour": {name: value for name, value in rates(counts).items() if name not in CLOCKS},
     }
 
 
 def _played(run: Run) -> tuple[dict[str, list[EpisodeResult]], list[dict[str, Any]]]:
     """Finished episodes by task, and those whose result cannot be read or is not theirs."""
-    config, jobs = run.config, run.jobs()
-    specialist = "" if config.specialist is None else config.specialist.model.name
+    jobs = run.jobs()
     played: dict[str, list[EpisodeResult]] = {job.task: [] for job in jobs}
     damaged = []
     for job in sorted(jobs, key=lambda job: (job.task, job.seed)):
-        scaffold = config.scaffolds.get(games.game_of(job.task))
         try:
-            result = load_result(job.folder)
-            if result is not None:
-                check_belongs(job, result, scaffold.identity if scaffold else "", config.model.name, specialist)
-                _check_range(result)
+            result = run.result(job)
         except EpisodeError as error:
             damaged.append({"task": job.task, "seed": job.seed, "error": str(error)})
             continue
@@ -162,29 +175,23 @@ def _played(run: Run) -> tuple[dict[str, list[EpisodeResult]], list[dict[str, An
     return played, damaged
 
 
-def _check_range(result: EpisodeResult) -> None:
-    if not 0.0 <= result.progression <= 1.0:
-        raise EpisodeError(
-            f"{result.task}: its game says progression {result.progression}, which is not between 0 and 1; mend the "
-            "game and play a new bench"
-        )
-
-
 def _failed(run: Run, played: Played, damaged: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Episodes that failed when they were last played and are not finished since, and damaged ones; each once."""
     known = {(result.task, result.seed) for results in played.values() for result in results}
     known |= {(one["task"], one["seed"]) for one in damaged}
-    summary = run.summary() or {}
-    failed = [one for one in summary.get("failed", ()) if (one["task"], one["seed"]) not in known]
+    failed = [
+        {"task": task, "seed": seed, "error": error}
+        for (task, seed), error in run.failures().items()
+        if (task, seed) not in known
+    ]
     return sorted([*failed, *damaged], key=lambda one: (one["task"], one["seed"]))
 
 
 def _task(results: Sequence[EpisodeResult], planned: int) -> dict[str, Any]:
     values = [result.progression for result in results]
-    own = [value for result in results if (value := scoring.progression(result)) is not None]
     return {
         **_row(values, planned, intervals.of_task(values)),
-        "balrog": mean(own) if own and len(own) == len(values) else None,
+        "balrog": _by_balrog(results),
         "mean_steps": mean([result.steps for result in results]) if results else None,
         "mean_return": mean([result.episode_return for result in results]) if results else None,
         "by_seed": {str(result.seed): result.progression for result in results},
@@ -192,11 +199,19 @@ def _task(results: Sequence[EpisodeResult], planned: int) -> dict[str, Any]:
     }
 
 
+def _by_balrog(results: Sequence[EpisodeResult]) -> float | None:
+    """BALROG's mean of these episodes, of whatever tasks; None when its score of one is not known."""
+    own = [scoring.progression(result) for result in results]
+    known = [value for value in own if value is not None]
+    return mean(known) if known and len(known) == len(own) else None
+
+
 def _game(tasks: Sequence[str], played: Played, per_task: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     rows = [per_task[task] for task in tasks]
     measured = [row for row in rows if row["episodes"]]
     return {
         **_joined(rows),
+        "balrog": _by_balrog([result for task in tasks for result in played[task]]),
         "standard_error": scoring.standard_error([p for values in _values(tasks, played) for p in values])
         if measured
         else None,

@@ -12,16 +12,13 @@ from typing import Any
 
 import games
 from automem.bench.references import GAMES, SUITE, counted, differences
-from automem.metric_names import figure, metric, unit
+from automem.metric_names import CLOCKS, figure, metric, unit
 from automem.report.figures import percent
 
 Results = Mapping[str, Any]
 
 NAMES = {"crafter": "Crafter", "minihack": "MiniHack", "nethack": "NetHack", "overall": "overall"}
 """Game -> what it is called in a heading; others go by their own name."""
-
-CLOCKS = frozenset({"seconds_per_step"})
-"""Behaviour metrics that tell of the machine and not of the agent: they are shown nowhere."""
 
 NOTHING: Mapping[str, Any] = {
     "progression": None, "standard_error": None, "interval": None, "episodes": 0, "planned": 0, "complete": True,
@@ -59,6 +56,22 @@ class Played:
     seeds: str
     steps: int
     facts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """What could not be played: an episode, or all that an agent had to play.
+
+    Attributes:
+        agent: its label.
+        task, seed: of the episode; ``all`` where it is the agent.
+        why: as it was told.
+    """
+
+    agent: str
+    task: str
+    seed: str
+    why: str
 
 
 def ranked(results: Results) -> list[Mapping[str, Any]]:
@@ -153,10 +166,7 @@ def cautions(results: Results) -> list[str]:
     failed = sum(len(agent["failed"]) for agent in results["agents"])
     if failed or not results["complete"]:
         were = f"{counted(failed, 'episode')} failed" if failed else "some episodes are not played yet"
-        found.append(
-            f"Incomplete: {were}, for reasons outside the game. They are missing from the means, which are marked; "
-            "none is counted as zero."
-        )
+        found.append(f"Incomplete: {were}. They are missing from the means, which are marked; none is counted as zero.")
     settings = results["settings"]
     own = [name for key, name in (("suite_steps", "step limits"), ("suite_seeds", "seeds")) if not settings[key]]
     if own:
@@ -177,6 +187,17 @@ def cautions(results: Results) -> list[str]:
             "nothing about LLMs."
         )
     return found
+
+
+def failed(results: Results) -> list[Failed]:
+    """What is missing from the means, and why: agents first, then episodes, each in the order of `ranked`."""
+    agents = ranked(results)
+    found = [Failed(agent["label"], "all", "all", str(agent["error"])) for agent in agents if agent.get("error")]
+    return found + [
+        Failed(agent["label"], one["task"], str(one["seed"]), str(one["error"]))
+        for agent in agents
+        for one in agent["failed"]
+    ]
 
 
 def apart(results: Results) -> list[str]:

@@ -19,8 +19,9 @@ from typing import Any, Literal
 
 import orjson
 import tomli_w
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
+import games
 from automem import runs
 from automem.errors import UserError
 from automem.runs import BENCH, Run
@@ -43,6 +44,15 @@ class PlannedAgent(_Strict):
     scaffolds: tuple[str, ...] = ()
     specialist: bool = False
 
+    @field_validator("label")
+    @classmethod
+    def _names_a_run(cls, label: str) -> str:
+        """It becomes a folder's name, and ``bench.toml`` may be somebody else's."""
+        try:
+            return runs.valid_name(label)
+        except UserError as error:
+            raise ValueError(str(error)) from error
+
 
 class BenchConfig(_Strict):
     """All of ``bench.toml``: what was asked for. What exactly an agent plays is in its ``run.toml``."""
@@ -58,7 +68,9 @@ class BenchConfig(_Strict):
     suite_steps: bool
     """The step limits are the suite's own."""
     command: str
-    """What plays it again."""
+    """What plays it again. An adapter has the name of its folder here, wherever that lies."""
+    asked: str = ""
+    """The same with a specialist's own name, which holds the identity of its adapter: what resuming compares."""
 
     def differences(self, other: BenchConfig, whole: bool = True) -> list[str]:
         """In words, what makes the other another bench than this one.
@@ -69,7 +81,8 @@ class BenchConfig(_Strict):
         """
         named = [("suite", self.suite, other.suite), ("agents", _listed(self), _listed(other))]
         if not whole:
-            named.append(("command", self.command, other.command))
+            both = (self.asked, other.asked) if self.asked else (self.command, other.command)
+            named.append(("command", *both))
         return [f"{what}: {then} then, {now} now" for what, then, now in named if then != now]
 
 
@@ -108,7 +121,7 @@ class Bench:
         """For a list of benches: name, created, suite, agents, how many episodes are finished, whether that is all."""
         try:
             planned = [run.jobs() for run in self.runs()]
-        except UserError:  # one run that cannot be read must not hide all others
+        except (UserError, games.UnknownTask):  # one run that cannot be read must not hide all others
             return (*self._told(), "?", "has a run that cannot be read")
         finished = sum((job.folder / "episode.json").is_file() for jobs in planned for job in jobs)
         whole = len(planned) == len(self.config.agents) and finished == sum(map(len, planned))
@@ -119,7 +132,7 @@ class Bench:
         return config.name, config.created.replace("+00:00", "Z"), config.suite, _listed(config)
 
     def exclusive(self) -> AbstractContextManager[None]:
-        """Hold the bench against other processes. Raises `UserError` when one is playing it."""
+        """Hold the bench against other processes. Raises `automem.runs.BeingPlayed` when one is playing it."""
         return runs.exclusive(self.folder)
 
 

@@ -76,15 +76,6 @@ def summary(run: Run, episodes: Sequence[Episode]) -> dict[str, Any]:
     return summarise(outcomes)
 
 
-def why_failed(run: Run) -> dict[tuple[str, int], str]:
-    """Task and seed -> why the episode was not finished, as far as the run wrote that down."""
-    try:
-        stored = run.summary() or {}
-        return {(f["task"], int(f["seed"])): str(f["error"]) for f in stored.get("failed", ())}
-    except (UserError, KeyError, TypeError, ValueError):
-        return {}
-
-
 def comparisons(runs: Sequence[Run]) -> list[tuple[int, Comparison]]:
     """The first run against each other one with which it shares finished episodes, by the other's number."""
     found = []

@@ -83,7 +83,7 @@ def gather(
     bare: list[Episode] = []
     asked: list[Asked] = []
     for number, run in enumerate(runs):
-        why = figures.why_failed(run)
+        why = run.failures()
         shown = 0
         for job in sorted(run.jobs(), key=lambda job: (job.task, job.seed)):
             reason = why.get((job.task, job.seed), "")

@@ -249,6 +249,17 @@ def test_a_bench_gives_a_folder_for_each_agent(copied: Run, folder: Path) -> Non
         assert set(reader.summed_up(part.folder)[0]) == {"crafter", "minihack", "nle"}
 
 
+@pytest.mark.parametrize("label", ["..", "../..", "/tmp/x", "a/b", ""])
+def test_a_bench_of_somebody_else_writes_nowhere_but_in_the_export(folder: Path, label: str) -> None:
+    agent = {"label": label, "agent": "memory"}
+    stored = {"name": "theirs", "suite": "smoke", "created": "", "agents": [agent], "suite_seeds": True}
+    bench = folder / "runs" / "theirs"
+    bench.mkdir(parents=True)
+    (bench / "bench.toml").write_text(tomli_w.dumps(stored | {"suite_steps": True, "command": ""}))
+    with pytest.raises(UserError, match=r"agents\.0\.label"):
+        export(str(bench), Path("out"))
+
+
 def test_exports_of_the_same_run_are_the_same(played: Run) -> None:
     export(str(played.folder), Path("one"))
     export(str(played.folder), Path("two"))
@@ -321,6 +332,8 @@ def test_nethacks_levels_are_listed_as_they_were_first_seen(folder: Path) -> Non
 
 
 def test_hostile_names_and_reasons_are_no_markdown(copied: Run) -> None:
+    for where, result in results(copied):
+        _store(where, replace(result, model="`x`\n# big"))
     (copied.folder / "episodes" / "Crafter" / "seed-42" / RESULT).write_text("`</code><script>\n# x")
     text = (copied.folder / "run.toml").read_text().replace('name = "scripted"', 'name = "`x`\\n# big"')
     (copied.folder / "run.toml").write_text(text)

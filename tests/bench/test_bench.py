@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ import tomllib
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,8 +26,10 @@ from typer.testing import CliRunner
 from automem import choosing, cli, evaluate, runs
 from automem.agents import registry
 from automem.agents.protocol import Seat
+from automem.balrog.export import export
 from automem.bench import entrants, play, results, standing, storage
 from automem.bench.play import BenchRequest
+from automem.bench.power_view import show
 from automem.episode import EpisodeJob
 from automem.errors import UserError
 from automem.executor import Outcome
@@ -214,18 +218,25 @@ def test_an_agent_whose_code_fails_costs_its_own_episodes_alone(monkeypatch: pyt
 
 
 def test_a_result_of_another_episode_is_missing_and_named_once(here: Path) -> None:
-    bench, _, _ = benched(small("random", episodes=3))
+    bench, _, _ = benched(small("random", episodes=4))
     folder = here / "runs/b/random/episodes/Crafter"
     (folder / "seed-43/episode.json").write_bytes((folder / "seed-42/episode.json").read_bytes())
     wrong = json.loads((folder / "seed-44/episode.json").read_text()) | {"progression": 1.5}
     (folder / "seed-44/episode.json").write_text(json.dumps(wrong))
-    for found in (results.gather(bench, {}, {}), benched(small("random", episodes=3, resume=True))[1]):
+    (folder / "seed-45/episode.json").write_text(json.dumps(wrong | {"seed": 45, "progression": None}))
+    for found in (results.gather(bench, {}, {}), benched(small("random", episodes=4, resume=True))[1]):
         (random,) = found["agents"]
         assert list(random["per_task"]["Crafter"]["by_seed"]) == ["42"]
         assert not found["complete"] and random["overall"]["episodes"] == 1
-        assert [one["seed"] for one in random["failed"]] == [43, 44]
+        assert [one["seed"] for one in random["failed"]] == [43, 44, 45]
         assert "result of another episode" in random["failed"][0]["error"]
         assert "not between 0 and 1" in random["failed"][1]["error"]
+        assert "another kind in progression" in random["failed"][2]["error"]
+    # Spreads and exports count none of them either.
+    show("Crafter", 20, "b", console := Console(file=io.StringIO(), width=200))
+    assert "1 seeds" in console.file.getvalue()  # type: ignore[attr-defined]
+    (done,) = export("b", here / "out")
+    assert done.episodes == 1 and "result of another episode" in done.left_out[0].why
 
 
 class Closing(Fixed):
@@ -255,11 +266,57 @@ def test_a_model_stays_open_until_nobody_plays_with_it_any_more(monkeypatch: pyt
     assert said == ["made fixed", "ready", "ready", "closed", "made none"]
 
 
+def test_no_model_is_reached_for_an_agent_that_is_over(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, whole, _ = benched(small("naive,memory"))
+    said: list[str] = []
+    monkeypatch.setattr(evaluate, "make_model", lambda chosen, processes: Closing(said))
+    _, again, _ = benched(small("naive,memory", resume=True))
+    assert said == ["closed"] and timeless(again) == timeless(whole)
+    (here / "runs/b/memory/episodes/Crafter/seed-42/episode.json").unlink()
+    _, again, _ = benched(small("naive,memory", resume=True))
+    assert said == ["closed", "ready", "closed"] and timeless(again) == timeless(whole)
+
+
+def test_the_time_until_ctrl_c_counts(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter((100.0, 107.0))
+
+    async def stopped(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    with monkeypatch.context() as patched, pytest.raises(asyncio.CancelledError):
+        patched.setattr(play, "_agent", stopped)
+        patched.setattr(play, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+        benched(small("random"))
+    assert results.seconds(storage.load("b")) == {"random": 7.0}
+
+
 def test_one_process_at_a_time_plays_a_bench(here: Path) -> None:
     bench, _, _ = benched(small("random"))
     with bench.exclusive(), pytest.raises(UserError, match="another process is playing"):
         benched(small("random", resume=True))
     assert benched(small("random", resume=True))[1]["complete"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "{}", '{"times": {"seconds": [1]}, "agents": [1]}', '{"failed": [{}]}'])
+def test_results_and_summaries_that_are_damaged_are_written_anew(here: Path, text: str) -> None:
+    _, whole, _ = benched(small("random,scripted"))
+    for name in ("results.json", "random/summary.json", "scripted/summary.json"):
+        (here / "runs/b" / name).write_text(text)
+    (here / "runs/b/scripted/episodes/Crafter/seed-42/episode.json").unlink()
+    assert CliRunner().invoke(cli.app, ["report", "b", "--no-pictures"], catch_exceptions=False).exit_code == 0
+    for name in ("results.json", "random/summary.json", "scripted/summary.json"):
+        (here / "runs/b" / name).write_text(text)
+    assert timeless(benched(small("random,scripted", resume=True))[1]) == timeless(whole)
+
+
+def test_a_report_writes_no_results_while_another_process_plays(here: Path) -> None:
+    bench, whole, _ = benched(small("random"))
+    (bench.folder / "results.json").write_text("{}")
+    with bench.exclusive():
+        assert timeless(results.refreshed(bench)) == timeless(whole)
+    assert (bench.folder / "results.json").read_text() == "{}"
+    assert timeless(results.refreshed(bench)) == timeless(whole)
+    assert timeless(json.loads((bench.folder / "results.json").read_text())) == timeless(json.loads(json.dumps(whole)))
 
 
 def test_nobody_has_begun_and_nothing_is_claimed(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -289,6 +346,21 @@ def test_what_has_not_begun_counts_as_planned_and_later_as_begun(here: Path, mon
     assert timeless(results.write(bench, {}, {"naive": "no server there"})) == timeless(whole)
 
 
+def test_balrogs_mean_of_a_game_is_that_of_all_its_episodes(here: Path) -> None:
+    bench, found, _ = benched(asked("random", steps=2))
+    folders = [
+        here / "runs/b/random/episodes" / task for task in found["agents"][0]["per_task"] if task.startswith("MiniHack")
+    ]
+    won = {folders[0] / "seed-42": 1.0, folders[0] / "seed-43": 0.5, folders[1] / "seed-42": 1.0}
+    for folder, reward in won.items():
+        path = folder / "episode.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"last_reward": reward}))
+    (folders[1] / "seed-43/episode.json").unlink()
+    (random,) = results.gather(bench, {}, {})["agents"]
+    assert [random["per_task"][folder.name]["balrog"] for folder in folders] == [0.5, 1.0]
+    assert random["per_game"]["minihack"]["balrog"] == pytest.approx(2 / 3)
+
+
 def test_versions_are_those_of_every_agent(here: Path) -> None:
     bench, _, _ = benched(small("random,naive"))
     path = here / "runs/b/naive/run.toml"
@@ -299,22 +371,38 @@ def test_versions_are_those_of_every_agent(here: Path) -> None:
     assert found["steady"] == "3.2" and found["crafter"].endswith(", 0.1")
 
 
-def test_a_run_that_cannot_be_read_does_not_hide_the_others(here: Path) -> None:
+@pytest.mark.parametrize(("old", "new"), [("format", "["), ('task = "Crafter"', 'task = "Chess"')])
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(here: Path, old: str, new: str) -> None:
     benched(small("random"))
     benched(small("random", name="other"))
-    (here / "runs/b/random/run.toml").write_text("[")
+    path = here / "runs/b/random/run.toml"
+    path.write_text(path.read_text().replace(old, new))
     listed = CliRunner().invoke(cli.app, ["runs"])
     assert listed.exit_code == 0 and "other" in listed.output and "cannot be" in " ".join(listed.output.split())
 
 
 def test_the_command_of_a_bench_names_all_of_its_specialist(tmp_path: Path) -> None:
     specialist = PlayedSpecialist(
-        model=PlayedModel(name="smollm2+specialist-0"), adapter="/a/small", merged=True, consult_turns=3
+        model=PlayedModel(name="hosted_vllm/Q/b+specialist-0"), adapter="/home/me/small", merged=True, consult_turns=3
     )
     command = play.plan(small("specialist", specialist=specialist)).config.command
-    assert command.endswith("--specialist /a/small --consult-turns 3 --merged")
+    assert command.endswith("--specialist small --specialist-base hosted_vllm/Q/b --consult-turns 3 --merged")
+    untrained = PlayedSpecialist(model=PlayedModel(name="smollm2"))
+    command = play.plan(small("specialist", specialist=untrained)).config.command
+    assert command.endswith("--specialist smollm2 --consult-turns 1")
     with pytest.raises(UserError, match="no agent plays with it"):
         play.plan(small("memory", specialist=specialist))
+
+
+def test_an_adapter_that_was_moved_is_the_same_and_another_is_not() -> None:
+    def planned(name: str, adapter: str) -> storage.BenchConfig:
+        played = PlayedSpecialist(model=PlayedModel(name=name), adapter=adapter)
+        return play.plan(small("specialist", specialist=played)).config
+
+    then = planned("smollm2+specialist-0", "/a/small")
+    assert then.differences(planned("smollm2+specialist-0", "/b/moved"), whole=False) == []
+    (told,) = then.differences(planned("smollm2+specialist-1", "/a/small"), whole=False)
+    assert told.startswith("command: ") and "+specialist-1" in told
 
 
 def test_another_bench_is_not_gone_on_with() -> None:
@@ -373,6 +461,17 @@ def test_how_many_seeds_are_enough_is_told_from_what_was_played() -> None:
     assert {"pairs", "(few)"} <= set(both.split())
     assert "b/random: a difference of 20 points" in told("bench crafter --power 20 --run b/random")
     assert both == told("bench crafter --power 20")  # the latest of the suite
+    # A later bench in which nothing is finished, and an agent that finished nothing, hide nothing.
+    benched(asked("random", suite="Crafter", seeds="42", name="later"))
+    shutil.rmtree("runs/later/random/episodes")
+    shutil.copytree("runs/b/random", "runs/b/naive")
+    shutil.rmtree("runs/b/naive/episodes")
+    listed = tomllib.loads(Path("runs/b/bench.toml").read_text())
+    listed["agents"].append({"label": "naive", "agent": "naive"})
+    Path("runs/b/bench.toml").write_text(tomli_w.dumps(listed))
+    assert both == told("bench crafter --power 20")
+    with pytest.raises(UserError, match="later: no finished episode"):
+        told("bench crafter --power 20 --run later")
     for points in ("0", "101", "-3"):
         with pytest.raises(UserError, match="above 0 and at most 100"):
             told(f"bench crafter --power {points} --run b")

@@ -117,7 +117,7 @@ def test_hostile_names_stay_text_in_their_cells(results: dict[str, Any]) -> None
     for agent in results["agents"]:
         agent["behaviour"] = {f"{made_up.EVIL}_share": 0.5}
         agent |= {"label": made_up.EVIL, "model": made_up.EVIL, "specialist": made_up.EVIL, "run": made_up.EVIL + "```"}
-    results["agents"][2]["failed"][0]["error"] = made_up.EVIL + "| x |\n\n# heading\n"
+    results["agents"][2]["failed"][0] |= {"error": made_up.EVIL + "| x |\n\n# heading\n", "seed": made_up.EVIL}
     results["bench"] = results["suite"] = made_up.EVIL
     results["settings"]["tasks"][0]["facts"] = {"levels": made_up.EVIL}
     text = markdown.render(results)

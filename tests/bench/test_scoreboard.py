@@ -104,6 +104,13 @@ def test_an_agent_without_any_finished_episode_is_listed(results: dict[str, Any]
     assert 'id="charts"' not in text
 
 
+def test_an_agent_that_could_not_be_played_is_named_with_the_reason(results: dict[str, Any]) -> None:
+    results["agents"][0]["error"] = "no server there"
+    shown = spaced(scoreboard.render(results).partition('id="failed"')[2])
+    assert "random all all no server there" in shown and "broken NetHackChallenge-v0 42 made up" in shown
+    assert "outside the game" not in shown
+
+
 def test_charts_tell_each_mark_in_words() -> None:
     ours = [
         charts.Ours("mine (no LLM)", 0, 12.5, 10.0, 15.0, "mine: 12.5 %"),
@@ -130,7 +137,8 @@ def hostile(results: dict[str, Any]) -> dict[str, Any]:
         agent |= {"label": f"{number}{made_up.EVIL}", "model": made_up.EVIL, "run": made_up.EVIL}
         agent["scaffolds"] = {"crafter": {"ref": made_up.EVIL, "identity": made_up.EVIL}}
         agent["behaviour"] = {f"{made_up.EVIL}_share": 0.5}
-    results["agents"][2]["failed"][0]["error"] = made_up.EVIL
+    results["agents"][2]["failed"][0] |= {"error": made_up.EVIL, "seed": made_up.EVIL}
+    results["agents"][0]["error"] = made_up.EVIL
     results |= {"bench": made_up.EVIL, "suite": made_up.EVIL, "command": made_up.EVIL}
     results["versions"] = {made_up.EVIL: made_up.EVIL}
     results["settings"]["tasks"][0]["facts"] = {"levels": made_up.EVIL}

@@ -41,12 +41,12 @@ def run_of(
     return runs.create(config, {game: loaded})
 
 
-def finish(folder: Path, progression: float = 0.5, observation: str = "the end") -> None:
+def finish(folder: Path, progression: float = 0.5, observation: str = "the end", scaffold: str = "0" * 64) -> None:
     """Write an ``episode.json`` beside a trace."""
     result = EpisodeResult(
         task=folder.parent.name, seed=int(folder.name.removeprefix("seed-")), steps_limit=100, steps=10,
         progression=progression, achievements={"wood": 3}, reached_at={"wood": 3}, episode_return=1.0,
-        terminated=False, truncated=True, facts={}, scaffold="0" * 64, model="fixed",
+        terminated=False, truncated=True, facts={}, scaffold=scaffold, model="fixed",
         counts=Counts(steps=10, stuck=2), final_observation=observation,
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)

@@ -76,9 +76,7 @@ def render(results: Results, references: References | None = None) -> str:
         charts=[chart for column in columns if (chart := _chart(results, theirs, column, numbers))],
         tasks=[_task(results, task, numbers) for task in standing.played(results)],
         behaviour=standing.behaviour(standing.ranked(results)),
-        failed=[
-            {"agent": agent["label"], **failure} for agent in standing.ranked(results) for failure in agent["failed"]
-        ],
+        failed=standing.failed(results),
         sources=[_source(theirs, key, columns) for key in theirs.sources],
         apart=standing.apart(results),
         comparable=standing.COMPARABLE,
