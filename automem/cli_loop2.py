@@ -137,6 +137,7 @@ def loop2(
 
     from automem.errors import UserError
     from automem.evaluate import default_workers
+    from automem.runs import PlayedModel
     from games.suites import parse_seeds
     from meta.settings import GateSettings, first_problem
     from specialist import recipe as recipes
@@ -146,6 +147,13 @@ def loop2(
     from specialist.search.settings import BaseSettings, DeciderSettings, EngineSettings, TrainSettings
 
     gameplay = gameplay or server or model
+
+    def asked(name: str) -> PlayedModel:
+        """A model that plays; the base model need not be one that LiteLLM knows, where we serve it."""
+        if name == model and not server:
+            return PlayedModel(name=name, max_tokens=max_tokens)
+        return played_model(name, api_base, 0.0, max_tokens)
+
     if traces:
         collecting = {
             "--teacher": teacher or None,
@@ -178,8 +186,8 @@ def loop2(
                 merged=merged,
                 max_tokens=max_tokens,
             ),
-            gameplay=played_model(gameplay, api_base, 0.0, max_tokens),
-            teacher=played_model(teacher, api_base, 0.0, max_tokens) if teacher else None,
+            gameplay=asked(gameplay),
+            teacher=asked(teacher) if teacher else None,
             recipe=recipes.load(recipe or game),
             scaffold=scaffold,
             collect_seeds=collect_seeds,

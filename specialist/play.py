@@ -12,6 +12,7 @@ from automem.models.protocol import Model, Sampling
 from automem.runs import PlayedModel, PlayedSpecialist
 from specialist import adapter as adapters
 from specialist.adapter import MANIFEST, Adapter
+from specialist.serve import bases
 from specialist.serve.model import make_memory_model, make_pair, specialist_name
 
 CONSULT_TURNS = 4
@@ -26,14 +27,18 @@ class Chosen:
         played: as a run stores it.
         adapter: None for a model that needs none.
         base: the base model's name, as its server knows it.
+        served: without an adapter, it is a base model on a server of ours.
     """
 
     played: PlayedSpecialist
     adapter: Adapter | None
     base: str
+    served: bool = False
 
 
-def choose(asked: PlayedModel, *, base: str = "", merged: bool = False, consult_turns: int = 0) -> Chosen:
+def choose(
+    asked: PlayedModel, *, base: str = "", merged: bool = False, consult_turns: int = 0, served: bool = False
+) -> Chosen:
     """What a person named.
 
     Args:
@@ -42,6 +47,7 @@ def choose(asked: PlayedModel, *, base: str = "", merged: bool = False, consult_
             ``hosted_vllm/NAME``.
         merged: serve a merged copy of base model and adapter.
         consult_turns: replies of a PLAN phase in which it may read; 0 is what it was trained on.
+        served: for a model without an adapter: we serve it (`specialist.serve.bases`), and LiteLLM need not know it.
 
     Raises `UserError`.
     """
@@ -49,8 +55,13 @@ def choose(asked: PlayedModel, *, base: str = "", merged: bool = False, consult_
     if not (folder / MANIFEST).is_file():
         if merged or base:
             raise UserError(f"{asked.name} is no adapter: there is no {MANIFEST} in it, so nothing can be merged")
-        registry.check(asked.name)
-        return Chosen(PlayedSpecialist(model=asked, consult_turns=consult_turns or CONSULT_TURNS), None, asked.name)
+        served = served or asked.name == registry.SMOLLM2
+        if served:
+            bases.base(asked.name)
+        else:
+            registry.check(asked.name)
+        alone = PlayedSpecialist(model=asked, consult_turns=consult_turns or CONSULT_TURNS)
+        return Chosen(alone, None, asked.name, served)
     found = adapters.load(folder)
     name = base or found.manifest.base.name
     played = PlayedSpecialist(
@@ -74,9 +85,9 @@ def make(chosen: Chosen, gameplay: PlayedModel, player: Model, processes: int = 
     """
     model, played = chosen.played.model, chosen.played
     sampling = Sampling(temperature=model.temperature, max_tokens=model.max_tokens or None)
-    if chosen.adapter is None and model.name in registry.OURS and model.name != registry.SMOLLM2:
+    if chosen.adapter is None and not chosen.served and model.name in registry.OURS:
         return player, Specialist(registry.make_model(model.name, sampling, processes=processes), played.consult_turns)
-    if chosen.adapter is None and model.name != registry.SMOLLM2:
+    if chosen.adapter is None and not chosen.served:
         memory = registry.make_model(model.name, sampling, api_base=model.api_base or None)
         return player, Specialist(memory, played.consult_turns)
     if chosen.base == gameplay.name and not gameplay.api_base and not model.api_base:

@@ -12,7 +12,7 @@ from contextlib import aclosing
 from functools import cache
 from pathlib import Path
 
-from automem import evaluate, runs, scaffold
+from automem import runs, scaffold
 from automem.episode import EpisodeListener, write_json
 from automem.executor import LocalExecutor
 from automem.runs import PlannedTask
@@ -21,7 +21,7 @@ from automem.summary import summarise
 from automem.trace.run import RunTrace
 from meta.episode_cache import EpisodeCache
 from specialist import play
-from specialist.search.players import run_config
+from specialist.search.players import acting, run_config
 from specialist.search.storage import SearchFolder
 
 
@@ -32,7 +32,8 @@ async def collect(search: SearchFolder, number: int, listener: EpisodeListener, 
     """
     folder = search.collected(number)
     config = search.config
-    taught = play.choose(config.collect.teacher, consult_turns=config.collect.consult_turns)
+    teacher = config.collect.teacher
+    taught = play.choose(teacher, consult_turns=config.collect.consult_turns, served=config.serves(teacher))
     if not (folder / runs.RUN).is_file():
         made = run_config(search, folder, tasks(search, number), config.gameplay, taught.played)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -41,8 +42,7 @@ async def collect(search: SearchFolder, number: int, listener: EpisodeListener, 
     if run.summary() is not None:
         return RunTrace(run)
     processes = min(workers, os.cpu_count() or 1)
-    alone = evaluate.make_model(config.gameplay, processes=processes)
-    player, specialist = play.make(taught, config.gameplay, alone, processes)
+    player, specialist = play.make(taught, config.gameplay, acting(config, None, workers), processes)
     load: Callable[[Path], Scaffold] = cache(lambda path: scaffold.load(str(path)))
     executor = LocalExecutor(player, load, workers, processes, listener, config.sandbox, specialist)
     known = EpisodeCache()

@@ -28,6 +28,7 @@ from specialist.adapter import Adapter
 from specialist.example import Example
 from specialist.search.settings import SearchConfig
 from specialist.search.storage import SearchFolder
+from specialist.serve import bases
 from specialist.serve.model import SpecialistModel, base_with_slots, make_memory_model, specialist_name
 from specialist.serve.slots import slots_for
 from specialist.train.served_tokens import check_server
@@ -153,7 +154,7 @@ class Players:
                 await self.close()  # a server with more room takes the place of the one there is
                 self._slots = needed
         memory = self._memory(adapter)
-        player = self._gameplay()
+        player = acting(config, self._slots, self._workers)
         await player.ready()
         await memory.ready()
         load: Callable[[Path], Scaffold] = cache(lambda folder: scaffold.load(str(folder)))
@@ -175,13 +176,23 @@ class Players:
             api_base=base.api_base,
         )
 
-    def _gameplay(self) -> Model:
-        config = self._search.config
-        played = config.gameplay
-        if played.name == config.base.name and not config.base.server and not config.base.merged:
-            sampling = Sampling(temperature=played.temperature, max_tokens=played.max_tokens or None)
-            return base_with_slots(played.name, sampling, self._slots)
-        return evaluate.make_model(played, processes=min(self._workers, os.cpu_count() or 1))
+
+def acting(config: SearchConfig, slots: LoraSlots | None, workers: int) -> Model:
+    """The model that commits every action.
+
+    Args:
+        config: the search's settings.
+        slots: of the server that the base model shares with its specialists; None for as many as the model has alone.
+        workers: episodes at once.
+    """
+    played = config.gameplay
+    if not config.serves(played):
+        return evaluate.make_model(played, processes=min(workers, os.cpu_count() or 1))
+    sampling = Sampling(temperature=played.temperature, max_tokens=played.max_tokens or None)
+    if config.base.merged:  # specialists have servers of their own
+        found = bases.base(played.name)
+        return Served(played.name, lambda: found.config(None, gpu_share=HALF_A_GPU), found.sampling(sampling))
+    return base_with_slots(played.name, sampling, slots)
 
 
 def run_config(

@@ -135,9 +135,11 @@ def plan(request: SearchRequest) -> SearchPlan:
         )
     except ValueError as error:
         raise UserError(first_problem(error)) from error
-    for model in (request.base.server or None, request.gameplay.name, config.collect.teacher.name):
-        if model is not None:
-            registry.check(model)
+    if request.base.server:
+        registry.check(request.base.server)
+    for model in (request.gameplay, config.collect.teacher):
+        if not config.serves(model):
+            registry.check(model.name)
     bases.base(request.base.name)
     engines.check(request.engine)
     deciders.make(request.decider, runs.runs_folder() / name)

@@ -129,6 +129,10 @@ class SearchConfig(_Strict):
         """Seeds from which nothing may be learnt."""
         return frozenset((*self.gate_seeds, *self.held_out))
 
+    def serves(self, model: PlayedModel) -> bool:
+        """Whether a model is the base model on a server of ours: LiteLLM need not know its name."""
+        return model.name == self.base.name and not self.base.server
+
     @model_validator(mode="after")
     def _fits(self) -> SearchConfig:
         if any(task.seeds != self.gate_seeds for task in self.tasks):

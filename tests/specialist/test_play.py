@@ -14,6 +14,8 @@ from automem.errors import UserError
 from automem.evaluate import make_model
 from automem.models import served
 from automem.models.protocol import ModelUnavailable
+from automem.models.scripted.model import Scripted
+from automem.models.served import Served
 from automem.models.vllm_server import Attached, LoraSlots, ServerConfig
 from automem.runs import PlayedModel
 from specialist import play
@@ -44,6 +46,20 @@ def test_each_is_asked_with_its_own_sampling(tmp_path: Path, monkeypatch: pytest
         (asked[1]["model"], 0.0, 7),
     ]
     assert asked[1]["model"] != "base"
+
+
+def test_a_model_that_we_serve_need_not_be_known_to_litellm() -> None:
+    acts = PlayedModel(name="Qwen/Qwen2.5-0.5B-Instruct")
+    with pytest.raises(UserError, match="LiteLLM knows no provider"):
+        play.choose(acts)
+    chosen = play.choose(acts, served=True)
+    model, specialist = play.make(chosen, acts, Scripted())
+    assert isinstance(model, Served) and isinstance(specialist.model, Served)
+    assert (model.name, specialist.model.name) == (acts.name, acts.name)
+    scripted = Scripted()
+    assert play.make(chosen, PlayedModel(name="scripted"), scripted)[0] is scripted
+    with pytest.raises(UserError, match="is no model that AutoMem can serve"):
+        play.choose(PlayedModel(name="no such model"), served=True)
 
 
 def test_the_embedded_model_beside_itself_needs_one_server(monkeypatch: pytest.MonkeyPatch) -> None:

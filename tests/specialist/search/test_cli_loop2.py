@@ -40,6 +40,14 @@ def test_a_dry_run_says_what_will_be_done_and_does_nothing(tmp_path: Path) -> No
     assert not (tmp_path / "runs").exists()
 
 
+def test_a_model_that_we_serve_acts_and_teaches_where_nobody_else_is_named(tmp_path: Path) -> None:
+    done = automem(tmp_path, "loop2", "nethack", "--model", "Qwen/Qwen2.5-32B-Instruct", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "Qwen/Qwen2.5-32B-Instruct does the memory work, Qwen/Qwen2.5-32B-Instruct acts" in done.stdout
+    other = automem(tmp_path, "loop2", "nethack", "--model", "Qwen/One", "--gameplay", "Qwen/Other", "--dry-run")
+    assert other.returncode == 2 and "'Qwen/Other': LiteLLM knows no provider" in other.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -69,6 +69,6 @@ def test_a_search_that_goes_on_was_created_when_it_was(
     go(False, "", "", "auto", unsafe=False)
     monkeypatch.setattr(searches.runs, "now", lambda: "later")
     versions = searches.runs.versions()
-    monkeypatch.setattr(searches.runs, "versions", lambda: {**versions, "python": "4.0"})
+    monkeypatch.setattr(searches.runs, "versions", lambda tasks=(): {**versions, "python": "4.0"})
     go(True, "", "", "cpu", unsafe=False)
     assert (begun[1].created, begun[1].versions) == (begun[0].created, begun[0].versions)
