@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+import tomli_w
 from pydantic import BaseModel, ValidationError
 
 from automem import runs
@@ -92,3 +93,13 @@ def read_toml(path: Path, kind: type[Model], what: str, missing: dict[str, Any] 
         return kind.model_validate((missing or {}) | tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
         raise UserError(f"{path}: not a {what} of this version of AutoMem: {error}") from error
+
+
+def write_toml(path: Path, settings: BaseModel) -> None:
+    """Write settings, over older ones, so that they are there whole or as they were. Raises `UserError`."""
+    scratch = path.with_name(f".{path.name}.part")
+    try:
+        scratch.write_text(tomli_w.dumps(settings.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
+        scratch.replace(path)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror}") from error

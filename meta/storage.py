@@ -23,14 +23,13 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import tomli_w
 
 from automem import runs, scaffold
 from automem.episode import RESULT as EPISODE
 from automem.episode import load_result, write_json
 from automem.errors import UserError
 from automem.scaffold import Scaffold
-from automem.shelf import Shelf, read_toml
+from automem.shelf import Shelf, read_toml, write_toml
 from meta.evidence import Attempt
 from meta.gate import Look
 from meta.points import points
@@ -180,25 +179,15 @@ def create(config: LoopConfig, root: Scaffold) -> LoopFolder:
     folder = runs.free_folder(config.name)
     with runs.born_whole(folder, "loop") as scratch:
         root.save(scratch / config.root.folder)
-        _write_config(scratch, config)
+        write_toml(scratch / LOOP, config)
     return LoopFolder(folder, config)
 
 
 def change(loop: LoopFolder, config: LoopConfig) -> LoopFolder:
     """Write down settings that a loop goes on with. Raises `UserError` when the disk refuses."""
-    if config == loop.config:
-        return loop
-    try:
-        _write_config(loop.folder, config)
-    except OSError as error:
-        raise UserError(f"{loop.folder / LOOP}: cannot be written: {error.strerror}") from error
+    if config != loop.config:
+        write_toml(loop.folder / LOOP, config)
     return LoopFolder(loop.folder, config)
-
-
-def _write_config(folder: Path, config: LoopConfig) -> None:
-    scratch = folder / f".{LOOP}.part"
-    scratch.write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
-    scratch.replace(folder / LOOP)
 
 
 def read_json(path: Path) -> Any:

@@ -25,12 +25,10 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import tomli_w
-
 from automem import runs, scaffold
 from automem.errors import UserError
 from automem.scaffold import Scaffold
-from automem.shelf import Shelf, read_toml
+from automem.shelf import Shelf, read_toml, write_toml
 from meta.points import points
 from meta.storage import read_json
 from specialist.recipe import Recipe
@@ -108,25 +106,15 @@ def create(config: SearchConfig, played: Scaffold) -> SearchFolder:
     folder = runs.free_folder(config.name)
     with runs.born_whole(folder, "search") as scratch:
         played.save(scratch / config.scaffold.folder)
-        _write_config(scratch, config)
+        write_toml(scratch / SEARCH, config)
     return SearchFolder(folder, config)
 
 
 def change(search: SearchFolder, config: SearchConfig) -> SearchFolder:
     """Write down settings that a search goes on with. Raises `UserError` when the disk refuses."""
-    if config == search.config:
-        return search
-    try:
-        _write_config(search.folder, config)
-    except OSError as error:
-        raise UserError(f"{search.folder / SEARCH}: cannot be written: {error.strerror}") from error
+    if config != search.config:
+        write_toml(search.folder / SEARCH, config)
     return SearchFolder(search.folder, config)
-
-
-def _write_config(folder: Path, config: SearchConfig) -> None:
-    scratch = folder / f".{SEARCH}.part"
-    scratch.write_text(tomli_w.dumps(config.model_dump(mode="json", exclude_none=True)), encoding="utf-8")
-    scratch.replace(folder / SEARCH)
 
 
 def _read(folder: Path) -> SearchFolder:
