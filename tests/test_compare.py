@@ -63,6 +63,8 @@ def made(
             facts={},
             scaffold=loaded[games.game_of(job.task)].identity,
             model=run.config.model.name,
+            specialist="" if run.config.specialist is None else run.config.specialist.model.name,
+            agent=run.config.agent,
             counts=Counts(
                 steps=100, stuck=(10 if name == "a" else 5) * (job.task == "Crafter"), writes=10, duplicate_writes=1,
                 operations={"APPEND": 10, "SEARCH": 30} if name == "a" else {"APPEND": 10, "UPSERT": 10},
