@@ -118,7 +118,7 @@ def played_model(name: str, api_base: str, temperature: float, max_tokens: int) 
 
 
 def chosen_specialist(
-    name: str | None, base: str, api_base: str, merged: bool, consult_turns: int, max_tokens: int = 0
+    name: str | None, base: str, api_base: str, merged: bool, consult_turns: int, max_tokens: int
 ) -> Chosen | None:
     """The memory specialist that was asked for, checked without reaching it; None when none was."""
     if name is None:

@@ -148,7 +148,9 @@ def _play(
 
 def _served_by_us(played: PlayedSpecialist) -> bool:
     """Whether an adapter plays on a server of ours, which has no address that a person knows."""
-    return bool(played.identity) and not played.model.name.startswith("hosted_vllm/")
+    from specialist.serve.model import THEIRS
+
+    return bool(played.identity) and not played.model.name.startswith(THEIRS)
 
 
 def _specialist(played: PlayedSpecialist, moved: Path | None, api_base: str) -> Chosen:

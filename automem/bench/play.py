@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from automem import evaluate, runs
@@ -20,7 +19,7 @@ from automem.episode import EpisodeError
 from automem.errors import UserError
 from automem.evaluate import Plan, Request, Watcher
 from automem.models.protocol import Model, ModelError
-from automem.runs import PlayedModel, PlayedSpecialist
+from automem.runs import PlayedModel
 
 Beside = Callable[[PlayedModel, Model], tuple[Model, Specialist]]
 """From the model that acts, as stored and as made, to what acts beside a specialist, and the specialist."""
@@ -72,8 +71,7 @@ def plan(request: BenchRequest) -> PlannedBench:
         ),
         suite_seeds=common.seeds is None and common.episodes is None,
         suite_steps=common.steps is None,
-        command=_command(request, _called(common.specialist)),
-        asked=_command(request, None if common.specialist is None else common.specialist.model.name),
+        command=_command(request),
     )
     if common.resume and storage.exists(name):
         there = storage.load(name)
@@ -85,15 +83,13 @@ def plan(request: BenchRequest) -> PlannedBench:
     return PlannedBench(config, plans, common.resume)
 
 
-def _called(specialist: PlayedSpecialist | None) -> str | None:
-    """How the command names it: results get published, and where an adapter lies here is nobody's business."""
-    return None if specialist is None else Path(specialist.adapter).name or specialist.model.name
+def _command(request: BenchRequest) -> str:
+    """The command that plays the same again; where a server or an adapter is, is not a part of it.
 
-
-def _command(request: BenchRequest, called: str | None) -> str:
-    """The command that plays the same again; where a server is, is not a part of it. `called`: the specialist."""
+    An adapter has the name that base model and content give it (`specialist.serve.model.specialist_name`): it may be
+    moved, and results get published.
+    """
     common, specialist = request.common, request.common.specialist
-    # An adapter's results are named after its base model, as `specialist.serve.model.specialist_name` does.
     base = specialist.model.name.rpartition("+specialist-")[0] if specialist and specialist.adapter else ""
     options = {
         "--agents": ",".join(entrant.written for entrant in request.entrants),
@@ -103,7 +99,7 @@ def _command(request: BenchRequest, called: str | None) -> str:
         "--steps": common.steps,
         "--temperature": common.model.temperature or None,
         "--max-tokens": common.model.max_tokens or None,
-        "--specialist": called,
+        "--specialist": specialist and specialist.model.name,
         "--specialist-base": base or None,
         "--consult-turns": specialist and specialist.consult_turns,
     }

@@ -68,9 +68,7 @@ class BenchConfig(_Strict):
     suite_steps: bool
     """The step limits are the suite's own."""
     command: str
-    """What plays it again. An adapter has the name of its folder here, wherever that lies."""
-    asked: str = ""
-    """The same with a specialist's own name, which holds the identity of its adapter: what resuming compares."""
+    """What plays it again, with an adapter's own name in the place of its folder."""
 
     def differences(self, other: BenchConfig, whole: bool = True) -> list[str]:
         """In words, what makes the other another bench than this one.
@@ -81,8 +79,7 @@ class BenchConfig(_Strict):
         """
         named = [("suite", self.suite, other.suite), ("agents", _listed(self), _listed(other))]
         if not whole:
-            both = (self.asked, other.asked) if self.asked else (self.command, other.command)
-            named.append(("command", *both))
+            named.append(("command", self.command, other.command))
         return [f"{what}: {then} then, {now} now" for what, then, now in named if then != now]
 
 

@@ -22,7 +22,7 @@ from specialist.serve.bases import Base, base
 from specialist.serve.merged import ensure_merged
 from specialist.serve.slots import check, slots_for
 
-_THEIRS = "hosted_vllm/"
+THEIRS = "hosted_vllm/"
 """How LiteLLM names what a vLLM of the user's own serves."""
 
 _UNKNOWN = "knows no such model"
@@ -179,7 +179,7 @@ def make_memory_model(
             another base model is said by `Model.ready`, before a server starts.
     """
     sampling = sampling or Sampling()
-    if api_base or base_name.startswith(_THEIRS):
+    if api_base or base_name.startswith(THEIRS):
         return _on_their_server(base_name, adapter, sampling, merged, api_base, api_key)
     found = base(base_name)
     chosen = found.memory_sampling(sampling)
@@ -230,7 +230,7 @@ def make_pair(
     )
     if gameplay is not None:
         return Pair(gameplay, memory)
-    if api_base or base_name.startswith(_THEIRS):
+    if api_base or base_name.startswith(THEIRS):
         return Pair(registry.make_model(base_name, acts, api_base=api_base, api_key=api_key), memory)
     if both:
         found = base(base_name)
@@ -264,7 +264,7 @@ def _on_their_server(
     if adapter is None:
         return registry.make_model(name, sampling, api_base=api_base, api_key=api_key)
     api_base = api_base or os.environ.get("AUTOMEM_API_BASE") or base_from_environment(name) or ""
-    if not api_base or not name.startswith(_THEIRS):
+    if not api_base or not name.startswith(THEIRS):
         raise UserError(
             f"{name}: only a vLLM can load a specialist while it runs. Name the model hosted_vllm/NAME, and give the"
             " address of its server with --api-base http://HOST:PORT/v1."

@@ -386,7 +386,8 @@ def test_the_command_of_a_bench_names_all_of_its_specialist(tmp_path: Path) -> N
         model=PlayedModel(name="hosted_vllm/Q/b+specialist-0"), adapter="/home/me/small", merged=True, consult_turns=3
     )
     command = play.plan(small("specialist", specialist=specialist)).config.command
-    assert command.endswith("--specialist small --specialist-base hosted_vllm/Q/b --consult-turns 3 --merged")
+    base = "hosted_vllm/Q/b"
+    assert command.endswith(f"--specialist {base}+specialist-0 --specialist-base {base} --consult-turns 3 --merged")
     untrained = PlayedSpecialist(model=PlayedModel(name="smollm2"))
     command = play.plan(small("specialist", specialist=untrained)).config.command
     assert command.endswith("--specialist smollm2 --consult-turns 1")

@@ -80,4 +80,4 @@ def test_the_embedded_model_beside_itself_needs_one_server(monkeypatch: pytest.M
 
 def test_a_model_of_ours_has_no_address_that_could_be_named() -> None:
     with pytest.raises(UserError, match="--specialist-api-base: smollm2 has no address"):
-        chosen_specialist("smollm2", "", "http://127.0.0.1:9/v1", False, 0)
+        chosen_specialist("smollm2", "", "http://127.0.0.1:9/v1", False, 0, 0)
