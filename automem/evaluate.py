@@ -20,7 +20,7 @@ from automem.episode import EpisodeJob, EpisodeListener, write_json
 from automem.errors import UserError
 from automem.executor import Fault, LocalExecutor, Outcome
 from automem.models import registry
-from automem.models.protocol import Model, Sampling
+from automem.models.protocol import Model
 from automem.runs import PlannedTask, PlayedModel, PlayedScaffold, PlayedSpecialist, Run, RunConfig
 from automem.sandbox import SandboxConfig, choose_mode
 from automem.scaffold import Scaffold
@@ -276,8 +276,7 @@ async def run(
 
 def make_model(chosen: PlayedModel, processes: int) -> Model:
     """The model that a run names. Raises `automem.models.protocol.UnknownModel`."""
-    sampling = Sampling(temperature=chosen.temperature, max_tokens=chosen.max_tokens or None)
-    return registry.make_model(chosen.name, sampling, api_base=chosen.api_base or None, processes=processes)
+    return registry.make_model(chosen.name, chosen.sampling, api_base=chosen.api_base or None, processes=processes)
 
 
 def _same_scaffolds(run: Run, load: Callable[[Path], Scaffold]) -> None:

@@ -28,6 +28,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 import games
 from automem.episode import EpisodeJob, EpisodeResult, check_belongs, load_result
 from automem.errors import UserError
+from automem.models.protocol import Sampling
 from automem.sandbox.limits import SandboxConfig
 from automem.scaffold import Scaffold
 
@@ -71,6 +72,11 @@ class PlayedModel(_Strict):
     temperature: float = 0.0
     max_tokens: int = 0
     """0 leaves it to the model's own default."""
+
+    @property
+    def sampling(self) -> Sampling:
+        """How it is asked."""
+        return Sampling(temperature=self.temperature, max_tokens=self.max_tokens or None)
 
 
 class PlayedSpecialist(_Strict):

@@ -115,15 +115,15 @@ def plan(request: LoopRequest) -> LoopPlan:
         raise UserError(first_problem(error)) from error
     if root.game != game:
         raise UserError(f"scaffold {root.ref} plays {root.game}, and {request.game} is {game}")
-    planned = LoopPlan(config, root)
     if request.resume:
         planned = LoopPlan(_with_budget(storage.load(name).config, config), root)
         _resumable(planned)
-    reviewers.check(planned.config.reviewer)
-    choose_mode(request.sandbox)
-    if not request.resume:
+    else:
+        planned = LoopPlan(config, root)
         lineage.check_unchanged(root)
         runs.free_folder(name)
+    reviewers.check(planned.config.reviewer)
+    choose_mode(request.sandbox)
     return planned
 
 

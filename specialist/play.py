@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from automem import evaluate
 from automem.agent import Specialist
 from automem.errors import UserError
 from automem.models import registry
-from automem.models.protocol import Model, Sampling
+from automem.models.protocol import Model
 from automem.runs import PlayedModel, PlayedSpecialist
 from specialist import adapter as adapters
 from specialist.adapter import MANIFEST, Adapter
@@ -81,18 +82,17 @@ def make(chosen: Chosen, gameplay: PlayedModel, player: Model, processes: int = 
         chosen: the specialist.
         gameplay: the model that acts, as a run stores it.
         player: that model, as it would be made without a specialist; nothing has been started for it.
-        processes: see `registry.make_model`; of the specialist.
+        processes: of a specialist that is `scripted`; see `automem.models.registry.make_model`.
     """
     model, played = chosen.played.model, chosen.played
-    sampling = Sampling(temperature=model.temperature, max_tokens=model.max_tokens or None)
-    if chosen.adapter is None and not chosen.served and model.name in registry.OURS:
-        return player, Specialist(registry.make_model(model.name, sampling, processes=processes), played.consult_turns)
     if chosen.adapter is None and not chosen.served:
-        memory = registry.make_model(model.name, sampling, api_base=model.api_base or None)
-        return player, Specialist(memory, played.consult_turns)
+        return player, Specialist(evaluate.make_model(model, processes), played.consult_turns)
     if chosen.base == gameplay.name and not gameplay.api_base and not model.api_base:
-        acts = Sampling(temperature=gameplay.temperature, max_tokens=gameplay.max_tokens or None)
-        pair = make_pair(chosen.base, chosen.adapter, sampling, gameplay_sampling=acts, merged=played.merged)
+        pair = make_pair(
+            chosen.base, chosen.adapter, model.sampling, gameplay_sampling=gameplay.sampling, merged=played.merged
+        )
         return pair.gameplay, Specialist(pair.memory, played.consult_turns)
-    memory = make_memory_model(chosen.base, chosen.adapter, sampling, merged=played.merged, api_base=model.api_base)
+    memory = make_memory_model(
+        chosen.base, chosen.adapter, model.sampling, merged=played.merged, api_base=model.api_base
+    )
     return player, Specialist(memory, played.consult_turns)

@@ -188,11 +188,10 @@ def acting(config: SearchConfig, slots: LoraSlots | None, workers: int) -> Model
     played = config.gameplay
     if not config.serves(played):
         return evaluate.make_model(played, processes=min(workers, os.cpu_count() or 1))
-    sampling = Sampling(temperature=played.temperature, max_tokens=played.max_tokens or None)
     if config.base.merged:  # specialists have servers of their own
         found = bases.base(played.name)
-        return Served(played.name, lambda: found.config(None, gpu_share=HALF_A_GPU), found.sampling(sampling))
-    return base_with_slots(played.name, sampling, slots)
+        return Served(played.name, lambda: found.config(None, gpu_share=HALF_A_GPU), found.sampling(played.sampling))
+    return base_with_slots(played.name, played.sampling, slots)
 
 
 def run_config(
